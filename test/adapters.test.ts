@@ -66,7 +66,12 @@ describe.each(hosts)('%s', (name, host) => {
     for (const path of [mountPath, `${mountPath}/connections`])
       expect((await ask(path, { key: undefined })).text).toContain(`<base href="${mountPath}/">`);
     const script = /src="\.(\/assets\/[^"]+\.js)"/.exec((await ask(mountPath)).text)?.[1];
-    expect((await ask(`${mountPath}${script}`)).headers.get('content-type')).toContain('text/javascript');
+    const file = `${mountPath}${script}`;
+    const plain = await ask(file, { headers: { 'accept-encoding': 'identity' } });
+    const compressed = await ask(file, { headers: { 'accept-encoding': 'gzip' } });
+    expect(plain.headers.get('content-type')).toContain('text/javascript');
+    expect([plain, compressed].map(({ headers }) => headers.get('content-encoding'))).toEqual([null, 'gzip']);
+    expect(compressed.text).toBe(plain.text);
 
     const created = await post('/v1/tenants', { name: 'Northwind' });
     expect([created.status, created.body['name']]).toEqual([201, 'Northwind']);

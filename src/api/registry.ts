@@ -9,10 +9,11 @@ import {
   pageOf,
   uuidPart,
 } from '../caller/keyset.ts';
+import { storeTenant } from '../caller/tenant-owner.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { Database } from '../store/database.ts';
 import { findProvider, listProviders, upsertProvider } from '../store/providers.ts';
-import { findTenant, insertTenant, listTenants } from '../store/tenants.ts';
+import { findTenant, listTenants } from '../store/tenants.ts';
 import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
 import { type Provider, providerFromRow, type Tenant, tenantFromRow } from './model.ts';
 
@@ -59,10 +60,7 @@ export function createTenants({ db, ports, caller, record }: Context): TenantsAp
       requireText('name', name, 200);
       const id = ports.newId();
       const now = await db.now();
-      await db.transaction(async (tx) => {
-        await insertTenant(tx, now, id, name);
-        await record(tx, now, { tenantId: id, kind: 'tenant.created', detail: { name } });
-      });
+      await db.transaction((tx) => storeTenant(tx, now, { id, name }, record));
       return { id, name, createdAt: now };
     },
 

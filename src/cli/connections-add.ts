@@ -14,7 +14,7 @@ import {
   withOptionNames,
   withSchedule,
 } from './schedule-options.ts';
-import { checkTenant, forTenant, type TenantOptions, withProviderHint, withTenant } from './tenant-option.ts';
+import { type TenantOptions, tenantOf, withProviderHint, withTenant } from './tenant-option.ts';
 
 interface AddOptions extends CommonOptions, TenantOptions, ScheduleOptions {
   provider: string;
@@ -63,7 +63,6 @@ Examples:
     });
 }
 
-/** Validates everything before the first write. */
 async function create(
   syncline: Syncline,
   options: AddOptions,
@@ -81,19 +80,16 @@ async function create(
       config: configJson === undefined ? undefined : jsonObject('--config-json', configJson),
     }),
   };
-  const owner = credential === undefined ? options : await ownerOf(syncline, credential, options);
-  checkTenant(owner);
+  const tenant = tenantOf(credential === undefined ? options : await ownerOf(syncline, credential, options));
   const connector = connectors.find((candidate) => candidate.provider === provider);
   await requireConfig('--config-json', input.config, connector);
 
   if (options.register) await syncline.providers.register({ slug: provider });
   const hint = 'Pass --register to register it, or add a connector for it to syncline.config.ts.';
-  return forTenant(syncline, owner, (tenantId) =>
-    syncline.connections
-      .create({ tenantId, ...input }, auditNoteOf({}))
-      .catch(withOptionNames)
-      .catch(withProviderHint(hint)),
-  );
+  return syncline.connections
+    .create({ ...tenant, ...input }, auditNoteOf({}))
+    .catch(withOptionNames)
+    .catch(withProviderHint(hint));
 }
 
 /** Of the credential, unless --tenant is set. */

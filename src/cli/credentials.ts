@@ -17,7 +17,7 @@ import {
 } from './options.ts';
 import { count, note, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
-import { checkTenant, forTenant, type TenantOptions, withProviderHint, withTenant } from './tenant-option.ts';
+import { type TenantOptions, tenantOf, withProviderHint, withTenant } from './tenant-option.ts';
 import { terminal } from './terminal.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
@@ -88,7 +88,7 @@ Examples:
   $ syncline credentials add --tenant ${exampleId} --provider crm --kind oauth2 --from-env CRM_TOKENS`,
     )
     .action(async (options: AddOptions) => {
-      checkTenant(options);
+      tenantOf(options); // before it reads the secret
       const secret = await readSecret(options.kind ?? 'api_key', options.fromEnv);
       const stored = await withEngine(options, (syncline) => create(syncline, options, secret));
       printResult(options.json, credentialJson(stored), () => [
@@ -101,11 +101,9 @@ Examples:
 function create(syncline: Syncline, options: AddOptions, secret: Secret): Promise<StoredCredential> {
   const { provider, name } = options;
   const hint = 'Add a connector for it to syncline.config.ts, or correct --provider.';
-  return forTenant(syncline, options, (tenantId) =>
-    syncline.credentials
-      .create({ tenantId, provider, secret, ...omitUndefined({ name }) }, auditNoteOf(options))
-      .catch(withProviderHint(hint)),
-  );
+  return syncline.credentials
+    .create({ ...tenantOf(options), provider, secret, ...omitUndefined({ name }) }, auditNoteOf(options))
+    .catch(withProviderHint(hint));
 }
 
 function addListAndShow(group: Command): void {

@@ -743,7 +743,9 @@ export interface Paths {
     /** Create a connection */
     post: {
       body: {
-        tenant_id: string;
+        tenant_id?: string | undefined;
+        /** Creates a tenant, instead of `tenant_id`. Operators only. */
+        tenant_name?: string | undefined;
         /** Provider slug. */
         provider: string;
         /** The provider's id of the account. */

@@ -1,6 +1,7 @@
 import type { AuditNote } from '../caller/audit.ts';
 import { type Caller, requireOperator } from '../caller/caller.ts';
 import { filteredPageById, mapPage, type Page, type PageRequest, pageLimit } from '../caller/keyset.ts';
+import { type TenantOwner, tenantOwner } from '../caller/tenant-owner.ts';
 import type { Connector } from '../contract/connector.ts';
 import type { Secret } from '../contract/credential.ts';
 import { SynclineError } from '../contract/errors.ts';
@@ -27,12 +28,11 @@ export interface CredentialsContext extends ChangeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
-export interface NewCredential {
-  tenantId: string;
+export type NewCredential = TenantOwner & {
   provider: string;
   name?: string | undefined;
   secret: Secret;
-}
+};
 
 export interface ListedCredentials extends CredentialFilter, PageRequest {}
 
@@ -74,9 +74,9 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
 
     async create(input, note = {}) {
       const { provider, name } = input;
-      requireUuid('tenantId', input.tenantId);
+      const owner = tenantOwner(context, input);
       // As Postgres writes it: the id is authenticated (AAD).
-      const tenantId = input.tenantId.toLowerCase();
+      const tenantId = owner.tenantId.toLowerCase();
       requireText('provider', provider, 200);
       if (name !== undefined) requireText('name', name, 200);
       const secret = checkedSecret(input.secret);
@@ -87,6 +87,7 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
       if (connector)
         await upsertProvider(db, now, { slug: provider, displayName: connector.name, authType: null });
       await db.transaction(async (tx) => {
+        await owner.store(tx, now, note);
         const row = {
           id,
           tenantId,

@@ -50,13 +50,30 @@ async function request<Answer>(
   const init: RequestInit = { method, headers: headersFor(method, body), credentials: 'same-origin' };
   if (body) init.body = JSON.stringify(body);
   if (signal) init.signal = signal;
-  const response = await fetch(url, init).catch((error: unknown) => {
-    if (signal?.aborted) throw error;
-    throw new ApiError(unreachable);
-  });
-  if (!response.ok) throw new ApiError(await problemOf(response));
-  if (method !== 'GET') changes.value++;
-  return (response.status === 204 ? undefined : await response.json()) as Answer;
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch(url, init).catch((error: unknown) => {
+      if (signal?.aborted) throw error;
+      throw new ApiError(unreachable);
+    });
+    if (response.ok) {
+      if (method !== 'GET') changes.value++;
+      return (response.status === 204 ? undefined : await response.json()) as Answer;
+    }
+    const problem = await problemOf(response);
+    const waitMs = method === 'GET' || attempt === maxAttempts ? undefined : retryAfterMs(problem, response);
+    if (waitMs === undefined) throw new ApiError(problem);
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+}
+
+/** Of a change. The next refresh repeats a read. */
+const maxAttempts = 4;
+const maxRetryAfterSeconds = 5;
+
+/** The server returns TOO_MANY before it starts the work, so a change can be sent again. */
+function retryAfterMs({ code }: Problem, { headers }: Response): number | undefined {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  return code === 'TOO_MANY' && seconds <= maxRetryAfterSeconds ? seconds * 1000 : undefined;
 }
 
 function headersFor(method: string, body: object | undefined): Record<string, string> {

@@ -45,6 +45,7 @@ export function useList<Item>(
   const latest = useRef({ current, filter, idOf });
   latest.current = { current, filter, idOf };
   const inFlight = useRef<AbortController | undefined>(undefined);
+  const refreshing = useRef<AbortController | undefined>(undefined);
 
   const read = useCallback(
     async (start: State<Item>) => {
@@ -76,18 +77,27 @@ export function useList<Item>(
   const reload = useCallback(() => void read(empty(key)), [read, key]);
   const loadMore = useCallback(() => void read(latest.current.current), [read]);
 
-  const refresh = useCallback(async () => {
-    const { current: shown, filter, idOf: id } = latest.current;
-    if (shown.loading || shown.pristine) return;
-    const page = await get<Page<Item>>(path, { ...filter, limit: pageSize }).catch(() => undefined);
-    if (!page) return; // keep the current items; the next refresh retries
-    setState((before) => {
-      if (before.key !== key || before.loading) return before;
-      const { problem: _cleared, ...rest } = before;
-      if (before.pages <= 1) return { ...rest, items: page.items, cursor: page.next_cursor };
-      return { ...rest, items: mergeUnique(page.items, before.items, id) };
-    });
-  }, [key, path, pageSize]);
+  const refresh = useCallback(
+    async (isChanged: boolean) => {
+      const { current: shown, filter, idOf: id } = latest.current;
+      if (shown.loading || shown.pristine || (refreshing.current && !isChanged)) return;
+      refreshing.current?.abort();
+      const controller = new AbortController();
+      refreshing.current = controller;
+      const query = { ...filter, limit: pageSize };
+      const page = await get<Page<Item>>(path, query, controller.signal).catch(() => undefined);
+      if (controller.signal.aborted) return;
+      refreshing.current = undefined;
+      if (!page) return; // keep the current items; the next refresh retries
+      setState((before) => {
+        if (before.key !== key || before.loading) return before;
+        const { problem: _cleared, ...rest } = before;
+        if (before.pages <= 1) return { ...rest, items: page.items, cursor: page.next_cursor };
+        return { ...rest, items: mergeUnique(page.items, before.items, id) };
+      });
+    },
+    [key, path, pageSize],
+  );
 
   useEffect(() => {
     reload();

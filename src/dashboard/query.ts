@@ -16,7 +16,7 @@ export interface Loaded<Data> {
 const slowdownWithoutPulse = 4;
 
 /** After changes by this page and every `everyMs`, more rarely without a pulse. */
-export function useRefresh(everyMs: number | undefined, refresh: () => void): void {
+export function useRefresh(everyMs: number | undefined, refresh: (isChanged: boolean) => void): void {
   useEffect(() => {
     if (everyMs === undefined) return;
     let lastMs = Date.now();
@@ -28,7 +28,7 @@ export function useRefresh(everyMs: number | undefined, refresh: () => void): vo
       if (!isChanged && nowMs - lastMs < dueMs) return;
       lastMs = nowMs;
       lastChanges = changes.value;
-      untracked(refresh);
+      untracked(() => refresh(isChanged));
     });
   }, [everyMs, refresh]);
 }
@@ -49,20 +49,30 @@ export function useQuery<Data>(
     inFlight.current = controller;
     latest.current(controller.signal).then(
       (data) => {
-        if (!controller.signal.aborted) setState({ key, data });
+        if (controller.signal.aborted) return;
+        inFlight.current = undefined;
+        setState({ key, data });
       },
       (error: unknown) => {
         if (controller.signal.aborted) return;
+        inFlight.current = undefined;
         setState((before) => ({ ...(before.key === key ? before : { key }), problem: toProblem(error) }));
       },
     );
   }, [key]);
+  const refresh = useCallback(
+    (isChanged: boolean) => {
+      // A response slower than the interval would never arrive.
+      if (isChanged || !inFlight.current) reload();
+    },
+    [reload],
+  );
 
   useEffect(() => {
     reload();
     return () => inFlight.current?.abort();
   }, [reload]);
-  useRefresh(refreshMs, reload);
+  useRefresh(refreshMs, refresh);
 
   // Not the data of a previous key.
   const own = state.key === key ? state : { key };

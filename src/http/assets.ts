@@ -1,5 +1,8 @@
 import { extname } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { Context } from 'hono';
+import { accepts } from 'hono/accepts';
 import type { App, HttpEnv } from './context.ts';
 import { escapeHtml, page } from './page.ts';
 import { Problem } from './problem.ts';
@@ -19,19 +22,24 @@ const contentTypes: Record<string, string> = {
 /** Texts by path, such as `assets/index.js`. */
 export type DashboardFiles = Readonly<Record<string, string>>;
 
-/** Only for the dashboard: 180 KB. */
+/** Only for the dashboard: 180 kB. */
 export const loadDashboard = async (): Promise<DashboardFiles> =>
   (await import('./dashboard.inline.ts')).files;
 
 const clientRoutes = /^\/((connections|jobs)(\/[^/]+)?|signals|system|audit|keys)?\/?$/;
 /** With a content hash: cached forever. */
 const hashedName = /^assets\/.+-[\w-]{8,}\.\w+$/;
+/** Smaller files fit into one packet. */
+const minCompressedLength = 1024;
+const compress = promisify(gzip);
 
 export function dashboardRoutes(
   app: App,
   load: () => Promise<DashboardFiles>,
   { isDemo }: { isDemo: boolean },
 ): void {
+  /** By name. */
+  const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
   app.get('/docs', (c) => html(c, 'docs.html'));
   app.get('*', async (c, next) => {
     const path = c.get('path');
@@ -48,10 +56,23 @@ export function dashboardRoutes(
     return Object.hasOwn(files, name) ? files[name] : undefined;
   }
 
-  function file(c: Context<HttpEnv>, name: string, text: string) {
-    const type = contentTypes[extname(name).toLowerCase()] ?? 'application/octet-stream';
-    const cacheControl = hashedName.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
-    return c.body(text, 200, { 'content-type': type, 'cache-control': cacheControl });
+  async function file(c: Context<HttpEnv>, name: string, text: string) {
+    const isCompressible = text.length >= minCompressedLength;
+    const isCompressed = isCompressible && acceptsGzip(c);
+    const bytes = isCompressed ? await gzipOf(name, text) : new TextEncoder().encode(text);
+    return c.body(bytes, 200, {
+      'content-type': contentTypes[extname(name).toLowerCase()] ?? 'application/octet-stream',
+      'cache-control': hashedName.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'content-length': String(bytes.length),
+      ...(isCompressible && { vary: 'Accept-Encoding' }),
+      ...(isCompressed && { 'content-encoding': 'gzip' }),
+    });
+  }
+
+  function gzipOf(name: string, text: string): Promise<Uint8Array<ArrayBuffer>> {
+    const bytes = compressed.get(name) ?? compress(text).then((buffer) => new Uint8Array(buffer));
+    compressed.set(name, bytes);
+    return bytes;
   }
 
   async function html(c: Context<HttpEnv>, name: string) {
@@ -60,6 +81,11 @@ export function dashboardRoutes(
     c.header('cache-control', 'no-cache');
     return c.html(withHead(text, `${c.get('base')}/`, isDemo));
   }
+}
+
+function acceptsGzip(c: Context<HttpEnv>): boolean {
+  const supports = ['gzip', 'identity'];
+  return accepts(c, { header: 'Accept-Encoding', supports, default: 'identity' }) === 'gzip';
 }
 
 /** Browsers get the dashboard's 404 page. */

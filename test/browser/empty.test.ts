@@ -34,6 +34,7 @@ it('first steps: an empty installation offers to add a connection, with its firs
   await dialog.getByLabel('Seconds between runs').fill('5');
   await dialog.getByRole('button', { name: 'Add connection' }).click();
   await dialog.getByText('must be 60 or more').first().waitFor();
+  expect((await syncline.tenants.list()).items).toEqual([]);
   // The browser logs every 400 response.
   expect(consoleErrors.splice(0)).toHaveLength(1);
   await dialog.getByLabel('Seconds between runs').fill('60');

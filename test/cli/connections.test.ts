@@ -67,13 +67,12 @@ describe('syncline connections add', () => {
     ).toEqual([{ name: 'Northwind', display_name: 'Notion', config: { token: 's3cret' } }]);
   });
 
-  it('suggests --register for a provider without a connector and names the created tenant', async () => {
-    const refused = await run('connections', 'add', '--provider', 'slack', '--tenant-name', 'Umbra');
+  it('suggests --register for a provider without a connector and creates no tenant', async () => {
+    const add = ['connections', 'add', '--provider', 'slack', '--tenant-name', 'Umbra'];
+    const refused = await run(...add);
     expectFailure(refused, /There is no provider "slack"\. Pass --register to register it/);
-    const made = /--tenant (\S+)/.exec(refused.stderr)?.[1] as string;
-    const { code, stdout } = await run(
-      ...['connections', 'add', '--provider', 'slack', '--register', '--tenant', made],
-    );
+    expect(await sql(`SELECT FROM tenants WHERE name = 'Umbra'`)).toEqual([]);
+    const { code, stdout } = await run(...add, '--register');
     expect(code).toBe(0);
     expect(stdout).toMatch(/provider +slack\n/);
     expect(stdout).toMatch(/runs +every 900 s \(default\)\n/);
@@ -95,13 +94,16 @@ describe('syncline connections add', () => {
     const before = await sql('SELECT id FROM tenants');
     const attempt = (...args: string[]) => run('connections', 'add', ...args);
     const toNew = ['--provider', 'github', '--tenant-name', 'Initech'];
-    const [none, both, unknown, interval, list, broken] = await Promise.all([
+    const [none, both, unknown, interval, list, broken, cron, zone, name] = await Promise.all([
       attempt('--provider', 'github'),
       attempt(...toNew, '--tenant', tenant),
       attempt('--provider', 'github', '--tenant', nowhere),
       attempt(...toNew, '--interval', '5m'),
       attempt(...toNew, '--config-json', '["s3cret"]'),
       attempt(...toNew, '--config-json', '{"token":"s3cret"'),
+      attempt(...toNew, '--cron', '0 6 * *'),
+      attempt(...toNew, '--at', '06:00', '--time-zone', 'Berlin'),
+      attempt(...toNew, '--external-id', ''),
     ]);
     expectFailure(none, /Either --tenant or --tenant-name is required\. Pass --tenant <id>, or/);
     expectFailure(both, /'--tenant-name <name>' cannot be used with option '--tenant <id>'/);
@@ -109,6 +111,9 @@ describe('syncline connections add', () => {
     expectFailure(interval, /--interval must be a whole number from 60 to 86400, got "5m"/);
     expectFailure(list, /--config-json must be a JSON object such as.*, got JSON that is not an object/);
     expectFailure(broken, /--config-json must be a JSON object such as.*, got invalid JSON/);
+    expectFailure(cron, /--cron must be a cron expression of five fields .*, got "0 6 \* \*"/);
+    expectFailure(zone, /--time-zone must be .*, got "Berlin"\. Did you mean Europe\/Berlin\?$/);
+    expectFailure(name, /externalId must be/);
     expect(list.stderr + broken.stderr).not.toContain('s3cret');
     expect(await sql('SELECT id FROM tenants')).toEqual(before);
     expect(await sql('SELECT FROM connections')).toEqual([]);

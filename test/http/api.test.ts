@@ -49,6 +49,33 @@ async function startValidated(): Promise<Service> {
   };
 }
 
+test('tenants: a new tenant and its connection are created in one transaction', async () => {
+  const { call, syncline } = await startValidated();
+  const input = { tenant_name: 'Initech', provider: 'github' };
+  const create = (json: object, key?: string) =>
+    call('/v1/connections', { method: 'POST', json, ...(key && { key }) });
+  const tenants = async () => (await call('/v1/tenants?search=Initech')).body.items;
+
+  for (const refused of [
+    { ...input, schedule: { cron: '0 6 * * 1-5', time_zone: 'Berlin' } },
+    { ...input, schedule: { cron: 'every day' } },
+    { ...input, provider: 'unknown' },
+    { ...input, credential_id: '00000000-0000-4000-8000-00000000dead' },
+  ])
+    expect([400, 404]).toContain((await create(refused)).status);
+  const { key } = await syncline.keys.create({ name: 'of a tenant', tenantId: tenant });
+  expect((await create(input, key)).status).toBe(403);
+  for (const unclear of [{ provider: 'github' }, { ...input, tenant_id: tenant }])
+    expect((await create(unclear)).body['detail']).toContain('must have either tenant_id or tenant_name');
+  expect(await tenants()).toEqual([]);
+
+  const { status, body } = await create(input);
+  expect(status).toBe(201);
+  expect(await tenants()).toMatchObject([{ id: body['tenant_id'], name: 'Initech' }]);
+  const { items } = await syncline.audit.list({ kind: 'tenant.created' });
+  expect(items.map(({ tenantId }) => tenantId)).toContain(body['tenant_id']);
+});
+
 test('api: responses of all connection operations match the OpenAPI document', async () => {
   const service = await startValidated();
   const { call, syncline } = service;

@@ -1,13 +1,18 @@
+import { type IncomingMessage, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { useDatabase } from '../support/database.ts';
 import { raw, startService } from './service.ts';
 
 const db = useDatabase();
+const script = `export const text = '${'ä'.repeat(5000)}';`;
 const dashboard = async () => ({
   'index.html': '<!doctype html><html><head><base href="/"><title>D</title></head></html>',
   'docs.html': '<!doctype html><html><head lang="en"><title>Docs</title></head></html>',
   'assets/index-Ab12_-Cd.js': 'export {};',
   'assets/index-Ab12_-Cd.css': 'a{}',
+  'assets/large-Ab12_-Cd.js': script,
   'favicon.svg': '<svg/>',
 });
 const browser = { accept: 'text/html,application/xhtml+xml' };
@@ -45,6 +50,39 @@ test('dashboard: serves the page for each route and files by name', async () => 
   expect(icon.headers.get('cache-control')).toBe('no-cache');
   expect((await call('/docs')).text).toContain('<head lang="en"><base href="/"><title>Docs');
   expect((await call('/index.html')).text).toBe((await call('/')).text);
+});
+
+/** Sends only the given headers and keeps the body as it was sent. */
+async function exchange(url: string, headers: Record<string, string>, method = 'GET') {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, { method, headers }, resolve).on('error', reject).end();
+  });
+  const { vary, 'content-encoding': encoding, 'content-length': length } = response.headers;
+  return { status: response.statusCode, vary, encoding, length, bytes: await buffer(response) };
+}
+
+test('dashboard: compresses files for clients that accept gzip', async () => {
+  const { url, key } = await startService(db, { dashboard });
+  const file = `${url}/assets/large-Ab12_-Cd.js`;
+  const vary = 'Accept-Encoding';
+  for (const accepted of ['gzip, deflate, br, zstd', 'GZIP', 'br;q=1.0, gzip;q=0.8, *;q=0.1']) {
+    const { bytes, ...rest } = await exchange(file, { 'accept-encoding': accepted });
+    expect(rest).toEqual({ status: 200, vary, encoding: 'gzip', length: String(bytes.length) });
+    expect(bytes.length).toBeLessThan(1000);
+    expect(gunzipSync(bytes).toString()).toBe(script);
+    const head = await exchange(file, { 'accept-encoding': accepted }, 'HEAD');
+    expect(head).toEqual({ ...rest, bytes: Buffer.alloc(0) });
+  }
+  for (const headers of [{}, { 'accept-encoding': 'gzip;q=0, br' }, { 'accept-encoding': 'identity' }])
+    expect(await exchange(file, headers)).toEqual({
+      ...{ status: 200, vary, encoding: undefined, bytes: Buffer.from(script) },
+      length: String(Buffer.byteLength(script)),
+    });
+  const headers = { 'accept-encoding': 'gzip', authorization: `Bearer ${key}` };
+  for (const path of ['/', '/favicon.svg', '/openapi.json', '/v1/me'])
+    expect(await exchange(`${url}${path}`, headers)).toMatchObject({
+      ...{ status: 200, vary: undefined, encoding: undefined },
+    });
 });
 
 test('dashboard: an unknown path returns the page to browsers and a problem to API clients', async () => {

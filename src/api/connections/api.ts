@@ -1,5 +1,6 @@
 import type { AuditNote } from '../../caller/audit.ts';
 import type { Page, PageRequest } from '../../caller/keyset.ts';
+import type { TenantOwner } from '../../caller/tenant-owner.ts';
 import type { Connector } from '../../contract/connector.ts';
 import type { JobType } from '../../contract/states.ts';
 import type { TriggerResult } from '../../pipeline/trigger.ts';
@@ -11,7 +12,6 @@ import type { Connection } from './model.ts';
 import type { BulkStep, Explanation, PastCursor, RepairStep, SchedulePreview } from './results.ts';
 
 interface ConnectionFields {
-  tenantId: string;
   /** The account's id at the provider. */
   externalId?: string | undefined;
   /** A credential of the same tenant and provider. */
@@ -23,19 +23,21 @@ interface ConnectionFields {
   metadata?: Record<string, unknown> | undefined;
 }
 
-interface WithConfig<Provider, Config> extends ConnectionFields {
-  provider: Provider;
-  /** Validated by the connector. */
-  config: Config;
-}
+type WithConfig<Provider, Config> = ConnectionFields &
+  TenantOwner & {
+    provider: Provider;
+    /** Validated by the connector. */
+    config: Config;
+  };
 
-interface WithOptionalConfig<Provider, Config> extends ConnectionFields {
-  provider: Provider;
-  /** Validated by the connector. */
-  config?: Config | undefined;
-}
+type WithOptionalConfig<Provider, Config> = ConnectionFields &
+  TenantOwner & {
+    provider: Provider;
+    /** Validated by the connector. */
+    config?: Config | undefined;
+  };
 
-export interface NewConnection extends WithOptionalConfig<string, Record<string, unknown>> {}
+export type NewConnection = WithOptionalConfig<string, Record<string, unknown>>;
 
 /** `NewConnection` with provider and config of one of the connectors. */
 export type NewConnectionFor<C extends Connector> = [C] extends [never]

@@ -2,6 +2,7 @@ import type { Recorder } from '../../caller/audit.ts';
 import type { Caller } from '../../caller/caller.ts';
 import { existingConnection } from '../../caller/connection-access.ts';
 import { mapPage, pageLimit, pageOf } from '../../caller/keyset.ts';
+import { tenantOwner } from '../../caller/tenant-owner.ts';
 import type { Config } from '../../config/settings.ts';
 import type { Connector } from '../../contract/connector.ts';
 import { changeCredential, requireCredential } from '../../credentials/index.ts';
@@ -16,7 +17,7 @@ import type { Database } from '../../store/database.ts';
 import { listCursors } from '../../store/job-lists.ts';
 import { findPendingJob } from '../../store/jobs.ts';
 import { upsertProvider } from '../../store/providers.ts';
-import { requireSmall, requireText, requireUuid, requireWhole } from '../../values/arguments.ts';
+import { requireSmall, requireText, requireWhole } from '../../values/arguments.ts';
 import { requireConfig } from '../../values/connection-config.ts';
 import { maxConfigBytes } from '../../values/limits.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
@@ -64,7 +65,7 @@ export function createConnections({
     ...control,
 
     async create(input, note = {}) {
-      requireUuid('tenantId', input.tenantId);
+      const owner = tenantOwner(shared, input);
       requireText('provider', input.provider, 200);
       if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
       requireOnlyOne(input.intervalSeconds, input.schedule);
@@ -85,7 +86,9 @@ export function createConnections({
       if (connector)
         await upsertProvider(db, now, { slug: input.provider, displayName: connector.name, authType: null });
       return db.transaction(async (tx) => {
-        const { tenantId, provider, credentialId } = input;
+        const { provider, credentialId } = input;
+        const { tenantId } = owner;
+        await owner.store(tx, now, note);
         if (credentialId !== undefined) await requireCredential(tx, credentialId, { tenantId, provider });
         await insertConnection(tx, now, {
           id,
@@ -98,7 +101,7 @@ export function createConnections({
           config: input.config ?? {},
           schedule: schedule && scheduleColumn(schedule),
         });
-        const subject = { tenantId: input.tenantId, connectionId: id };
+        const subject = { tenantId, connectionId: id };
         await record(tx, now, { ...subject, kind: 'connection.created' }, note);
         return connectionFromRow(await existingConnection(tx, id), config);
       });

@@ -6,8 +6,9 @@ import { useQuery } from '../query.ts';
 import { navigate } from '../router.ts';
 import { isOperator } from '../session.ts';
 import type { Connection, Credential, Page, Problem, Provider, Tenant } from '../types.ts';
-import { type Field, FieldInput } from './ask.tsx';
 import { Dialog } from './dialog.tsx';
+import { type Field, Fields, valuesOf } from './fields.tsx';
+import { scheduleFields, scheduleOf } from './schedule-fields.ts';
 import { ProblemBox, Skeleton } from './states.tsx';
 import { notify } from './toast.tsx';
 
@@ -51,7 +52,6 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
   const [provider, setProvider] = useState(providers[0]?.slug ?? '');
   const [busy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  const createdTenants = useRef(new Map<string, string>());
   // The dialog opens before its fields are loaded.
   useEffect(() => form.current?.querySelector('select')?.focus(), []);
   const [problem, setProblem] = useState<Problem>();
@@ -64,11 +64,11 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    const values = new FormData(event.currentTarget);
+    const values = valuesOf(event.currentTarget);
     setBusy(true);
     setProblem(undefined);
     try {
-      const { id } = await create(values, createdTenants.current);
+      const { id } = await create(values);
       markDone('add');
       notify('Connection added.');
       onClose();
@@ -87,7 +87,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
       options: isOperator() ? [...tenantOptions, { value: newTenant, label: 'New tenant…' }] : tenantOptions,
       onChange: setTenantId,
     },
-    ...(tenantId === newTenant ? [{ name: 'name', label: 'Name of the tenant', required: true }] : []),
+    ...(tenantId === newTenant ? [{ name: 'tenant_name', label: 'Name of the tenant', required: true }] : []),
     {
       name: 'provider',
       label: 'Provider',
@@ -97,6 +97,8 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
     },
     {
       name: 'credential_id',
+      // Selects the first credential.
+      key: `credential_id ${tenantId} ${provider} ${credentials.data?.length}`,
       label: 'Credential',
       hint: 'To add one, run: syncline credentials add',
       options: [
@@ -105,14 +107,10 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
       ],
     },
     { name: 'external_id', label: 'Name', hint: 'Optional; such as the account at the provider.' },
-    {
-      name: 'interval_seconds',
-      label: 'Seconds between runs',
-      hint: 'Optional; at least 60.',
-      inputMode: 'numeric',
-    },
+    ...scheduleFields('Optional; at least 60.'),
     {
       name: 'config',
+      key: `config ${provider}`,
       label: 'Configuration',
       hint: 'A JSON object, as described for the connector.',
       value: JSON.stringify(exampleConfigs[provider] ?? {}),
@@ -120,19 +118,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
   ];
   return (
     <form ref={form} onSubmit={submit}>
-      {fields.map((field, i) => (
-        // A new provider brings other credentials and another example.
-        <FieldInput
-          key={
-            dependent.includes(field.name)
-              ? `${field.name} ${provider} ${credentials.data?.length}`
-              : field.name
-          }
-          field={field}
-          first={i === 0}
-          problem={problem}
-        />
-      ))}
+      <Fields fields={fields} problem={problem} />
       {problem && <ProblemBox problem={problem} />}
       <footer>
         <button type="button" class="button" onClick={onClose}>
@@ -146,24 +132,18 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
   );
 }
 
-const dependent = ['credential_id', 'config'];
-
-/** `created`: ids by name, so that a second try does not create the tenant again. */
-async function create(form: FormData, created: Map<string, string>): Promise<Connection> {
-  const text = (name: string) => String(form.get(name) ?? '').trim();
-  const config = parsedConfig(text('config'));
-  const seconds = text('interval_seconds');
-  const name = text('name');
-  const tenantId =
-    text('tenant_id') || created.get(name) || (await send<Tenant>('POST', 'v1/tenants', { name })).id;
-  created.set(name, tenantId);
+function create(values: Record<string, string>): Promise<Connection> {
+  const { tenant_id, tenant_name, provider, credential_id, external_id } = values;
+  const config = parsedConfig(values['config'] ?? '');
+  const { interval_seconds, ...schedule } = { interval_seconds: null, ...scheduleOf(values) };
   return send<Connection>('POST', 'v1/connections', {
-    tenant_id: tenantId,
-    provider: text('provider'),
+    ...(tenant_id ? { tenant_id } : { tenant_name }),
+    provider,
     config,
-    ...(text('credential_id') && { credential_id: text('credential_id') }),
-    ...(text('external_id') && { external_id: text('external_id') }),
-    ...(seconds && { interval_seconds: Number(seconds) }),
+    ...(credential_id && { credential_id }),
+    ...(external_id && { external_id }),
+    ...(interval_seconds !== null && { interval_seconds }),
+    ...schedule,
   });
 }
 

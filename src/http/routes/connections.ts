@@ -102,7 +102,10 @@ export function connectionRoutes(app: App): void {
       request: {
         body: body(
           strict({
-            tenant_id: id(),
+            tenant_id: id().optional(),
+            tenant_name: text(200)
+              .openapi({ description: 'Creates a tenant, instead of `tenant_id`. Operators only.' })
+              .optional(),
             provider: provider(),
             external_id: text(500).openapi({ description: "The provider's id of the account." }).optional(),
             credential_id: id()
@@ -116,7 +119,10 @@ export function connectionRoutes(app: App): void {
             metadata: object()
               .openapi({ description: 'Free-form; the key `sync` is reserved for the engine.' })
               .optional(),
-          }),
+          }).refine(
+            ({ tenant_id, tenant_name }) => (tenant_id === undefined) !== (tenant_name === undefined),
+            'must have either tenant_id or tenant_name',
+          ),
         ),
       },
       responses: { 201: answer('The new connection.', schemaOf(connectionJson)), ...bodyProblems(404, 409) },
@@ -124,6 +130,7 @@ export function connectionRoutes(app: App): void {
     async (c) => {
       const {
         tenant_id,
+        tenant_name,
         provider,
         external_id,
         credential_id,
@@ -140,7 +147,8 @@ export function connectionRoutes(app: App): void {
         config,
         metadata,
       });
-      const created = await c.get('view').connections.create({ tenantId: tenant_id, provider, ...optional });
+      const tenant = tenant_id === undefined ? { tenantName: tenant_name ?? '' } : { tenantId: tenant_id };
+      const created = await c.get('view').connections.create({ ...tenant, provider, ...optional });
       return c.json(connectionJson(created), 201);
     },
   );

@@ -1,0 +1,51 @@
+import type { Ports } from '../platform/ports.ts';
+import type { Queryable } from '../store/database.ts';
+import { insertTenant } from '../store/tenants.ts';
+import { invalid, requireText, requireUuid } from '../values/arguments.ts';
+import type { AuditNote, Recorder } from './audit.ts';
+import { type Caller, requireOperator } from './caller.ts';
+
+/** An existing tenant, or a new one. */
+export type TenantOwner =
+  | { tenantId: string; tenantName?: undefined }
+  | {
+      /** Creates a tenant in the same transaction. Operators only. */
+      tenantName: string;
+      tenantId?: undefined;
+    };
+
+interface Owner {
+  tenantId: string;
+  /** Inserts a new tenant. */
+  store: (tx: Queryable, now: Date, note: AuditNote) => Promise<void>;
+}
+
+export function tenantOwner(
+  { ports, caller, record }: { ports: Pick<Ports, 'newId'>; caller: Caller; record: Recorder },
+  { tenantId, tenantName }: TenantOwner,
+): Owner {
+  if (tenantName === undefined) {
+    requireUuid('tenantId', tenantId);
+    return { tenantId, store: async () => {} };
+  }
+  if (tenantId !== undefined)
+    throw invalid('tenantId and tenantName exclude each other.', 'Remove one of them.');
+  requireOperator(caller, 'create tenants');
+  requireText('tenantName', tenantName, 200);
+  const id = ports.newId();
+  return {
+    tenantId: id,
+    store: (tx, now, note) => storeTenant(tx, now, { id, name: tenantName }, record, note),
+  };
+}
+
+export async function storeTenant(
+  tx: Queryable,
+  now: Date,
+  { id, name }: { id: string; name: string },
+  record: Recorder,
+  note?: AuditNote,
+): Promise<void> {
+  await insertTenant(tx, now, id, name);
+  await record(tx, now, { tenantId: id, kind: 'tenant.created', detail: { name } }, note);
+}
