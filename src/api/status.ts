@@ -1,12 +1,13 @@
 import type { Config } from '../config/settings.ts';
 import type { Database } from '../store/database.ts';
 import { checkSchema } from '../store/migrate.ts';
-import { lastTickAt } from '../store/schedulers.ts';
+import { findSchedulers, tickStateOf } from '../store/schedulers.ts';
 
 export interface Status {
   schemaVersion: number;
   lastTickAt: Date | undefined;
-  tickIntervalSeconds: number;
+  /** An older tick means that scheduling has stopped: three tick intervals, or an hour if ticks come from cron. */
+  maxTickAgeSeconds: number;
   /** DB-6: the database's time, for comparison with `lastTickAt`. */
   now: Date;
 }
@@ -17,9 +18,9 @@ export const createStatus =
     probe: Pick<Database, 'query' | 'schema' | 'tables' | 'now'>,
     { database: { schema }, scheduler: { tickIntervalSeconds } }: Config,
   ) =>
-  async (): Promise<Status> => ({
-    schemaVersion: await checkSchema(probe, schema),
-    lastTickAt: await lastTickAt(probe),
-    tickIntervalSeconds,
-    now: await probe.now(),
-  });
+  async (): Promise<Status> => {
+    const schemaVersion = await checkSchema(probe, schema);
+    const now = await probe.now();
+    const { lastAt, maxAgeSeconds } = tickStateOf(await findSchedulers(probe), now, tickIntervalSeconds);
+    return { schemaVersion, lastTickAt: lastAt, maxTickAgeSeconds: maxAgeSeconds, now };
+  };

@@ -36,28 +36,33 @@ interface Part {
   test(text: string): boolean;
 }
 
-/** Untrusted: each part is checked. Parts that a later release `added` are all present or all missing. */
-export function keyOf(
-  list: string,
-  cursor: string | undefined,
-  parts: readonly Part[],
-  added: readonly Part[] = [],
-): Key | undefined {
+export function keyOf(list: string, cursor: string | undefined, parts: readonly Part[]): Key | undefined {
   if (cursor === undefined) return undefined;
-  const [name, ...key] = parse(cursor);
-  const all = [...parts, ...added];
-  const isValid =
-    name === list &&
-    (key.length === parts.length || key.length === all.length) &&
-    key.every((part, i) => typeof part === 'string' && all[i]?.test(part));
-  if (!isValid)
+  const key = parseKey(list, cursor, parts);
+  if (!key)
     throw invalidArgument({
       field: 'cursor',
       expected: 'a cursor of this list',
       value: show(cursor),
       hint: 'Pass next_cursor of an earlier page, unchanged.',
     });
-  return key as string[];
+  return key;
+}
+
+/** Untrusted: each part is checked. Parts that a later release `added` are all present or all missing. */
+export function parseKey(
+  list: string,
+  cursor: string,
+  parts: readonly Part[],
+  added: readonly Part[] = [],
+): Key | undefined {
+  const [name, ...key] = parse(cursor);
+  const all = [...parts, ...added];
+  const isValid =
+    name === list &&
+    (key.length === parts.length || key.length === all.length) &&
+    key.every((part, i) => typeof part === 'string' && all[i]?.test(part));
+  return isValid ? (key as string[]) : undefined;
 }
 
 function parse(cursor: string): unknown[] {

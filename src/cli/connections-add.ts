@@ -3,17 +3,12 @@ import type { Connector } from '../contract/connector.ts';
 import { type Connection, connectionJson, type Syncline } from '../index.ts';
 import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 import { requireConfig } from '../values/connection-config.ts';
+import { nearest } from '../values/suggest.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, jsonObject, omitUndefined } from './options.ts';
 import { printResult } from './output.ts';
-import {
-  intervalOf,
-  type ScheduleOptions,
-  scheduleOf,
-  withOptionNames,
-  withSchedule,
-} from './schedule-options.ts';
+import { intervalOf, type ScheduleOptions, scheduleOf, withSchedule } from './schedule-options.ts';
 import { type TenantOptions, tenantOf, withProviderHint, withTenant } from './tenant-option.ts';
 
 interface AddOptions extends CommonOptions, TenantOptions, ScheduleOptions {
@@ -85,11 +80,12 @@ async function create(
   await requireConfig('--config-json', input.config, connector);
 
   if (options.register) await syncline.providers.register({ slug: provider });
-  const hint = 'Pass --register to register it, or add a connector for it to syncline.config.ts.';
-  return syncline.connections
-    .create({ ...tenant, ...input }, auditNoteOf({}))
-    .catch(withOptionNames)
-    .catch(withProviderHint(hint));
+  const closest = nearest(
+    provider,
+    connectors.map((known) => known.provider),
+  );
+  const hint = `${closest ? `Did you mean ${closest}? If not, pass` : 'Pass'} --register to register it, or add a connector for it to syncline.config.ts.`;
+  return syncline.connections.create({ ...tenant, ...input }, auditNoteOf({})).catch(withProviderHint(hint));
 }
 
 /** Of the credential, unless --tenant is set. */

@@ -5,13 +5,7 @@ import { cadenceOf, connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, withAuditNote } from './options.ts';
 import { printResult } from './output.ts';
-import {
-  intervalOf,
-  type ScheduleOptions,
-  scheduleOf,
-  withOptionNames,
-  withSchedule,
-} from './schedule-options.ts';
+import { intervalOf, type ScheduleOptions, scheduleOf, withSchedule } from './schedule-options.ts';
 
 interface Options extends CommonOptions, AuditNote, ScheduleOptions {
   default?: boolean;
@@ -50,7 +44,7 @@ function change({ connections, config }: Syncline, id: string, options: Options)
   const interval = intervalOf(options, config.scheduler);
   if (options.default && (schedule ?? interval) !== undefined)
     throw invalid('--default excludes --interval, --cron and --at.', 'Remove one of them.');
-  if (schedule) return connections.setSchedule(id, schedule, note).catch(withOptionNames);
+  if (schedule) return connections.setSchedule(id, schedule, note);
   if (interval !== undefined) return connections.setInterval(id, interval, note);
   if (options.default) return connections.clearInterval(id, note);
   throw invalid('One of --interval, --cron, --at and --default is required.');

@@ -33,7 +33,7 @@ export function offerDashboard(options: DashboardAccessOptions): () => void {
   const open = async () => {
     const failure = await openBrowser(newLink());
     if (failure === undefined) log.info('opened the dashboard in the browser');
-    else log.warn(`no browser was opened: ${failure}. Open ${url} yourself.`);
+    else log.warn(`no browser was opened: ${failure}. For a login link, run: syncline dashboard`);
   };
   const show = (rows: BlockRow[] = []) =>
     printBlock([

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/settings.ts';
-import { invalidArgument, SynclineError } from '../contract/errors.ts';
+import { invalidArgument } from '../contract/errors.ts';
 import { minIntervalSeconds, type ScheduleInput, type Weekday, weekdays } from '../index.ts';
+import { parseSchedule } from '../schedule/parse-schedule.ts';
 import { invalid, requireOneOf } from '../values/arguments.ts';
 import { omitUndefined, wholeNumber } from './options.ts';
 
@@ -30,14 +31,14 @@ export function intervalOf(
   return wholeNumber('--interval', interval, minIntervalSeconds, maxOverriddenIntervalSeconds);
 }
 
-/** The engine checks the values. */
-export function scheduleOf({
-  interval,
-  cron,
-  at,
-  days,
-  timeZone,
-}: ScheduleOptions): ScheduleInput | undefined {
+export function scheduleOf(options: ScheduleOptions): ScheduleInput | undefined {
+  const input = inputOf(options);
+  const problem = input && parseSchedule(input).problem;
+  if (problem) throw invalidArgument({ ...problem, field: optionOf[problem.field] ?? problem.field });
+  return input;
+}
+
+function inputOf({ interval, cron, at, days, timeZone }: ScheduleOptions): ScheduleInput | undefined {
   const given = [interval, cron, at].filter((option) => option !== undefined);
   if (given.length > 1)
     throw invalid('--interval, --cron and --at exclude each other.', 'Remove all but one of them.');
@@ -57,13 +58,5 @@ const optionOf: Readonly<Record<string, string>> = {
   'schedule.timesOfDay': '--at',
   'schedule.timeZone': '--time-zone',
 };
-
-/** Names the option instead of the argument. */
-export function withOptionNames(error: unknown): never {
-  const option = error instanceof SynclineError ? optionOf[error.field ?? ''] : undefined;
-  if (!(error instanceof SynclineError) || option === undefined) throw error;
-  const { expected = 'valid', value, hint } = error;
-  throw invalidArgument({ field: option, expected, value, hint });
-}
 
 const listOf = (text: string) => text.split(',').map((item) => item.trim().toLowerCase());

@@ -127,7 +127,7 @@ function expandShorthand(options: unknown, origin: string): RawOptions {
 function refuseUnknown(raw: RawOptions, origin: string): void {
   for (const [section, values] of Object.entries(raw)) {
     const known = Object.hasOwn(settings, section) ? settings[section as keyof typeof settings] : undefined;
-    if (!known) throw unknownOption(section, Object.keys(settings), origin);
+    if (!known) throw unknownOption(section, ['connectors', ...Object.keys(settings)], origin);
     if (values !== undefined && !isObject(values))
       // It may be a key or a URL with a password, one level too high.
       throw wrongValue(`option ${section}`, kindOf(values), 'an object');

@@ -28,6 +28,7 @@ export function setting<T>(
 const maxShown = 200;
 
 function showPlain(value: unknown): string {
+  if (value === undefined) return '(not set)';
   const text = typeof value === 'string' ? value : asText(value);
   return text.length <= maxShown ? text : `${text.slice(0, maxShown - 1)}…`;
 }

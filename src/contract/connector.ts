@@ -142,19 +142,19 @@ export function defineConnector<
 
 /** Rejects invalid entries and duplicates. */
 export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, Connector> {
-  if (!Array.isArray(connectors)) throw invalidOption('connectors', 'an array of connectors');
+  if (!Array.isArray(connectors)) throw invalidOption('connectors', 'an array of connectors', connectors);
   const byProvider = new Map<string, Connector>();
   // Spread: forEach would skip array holes.
   [...connectors].forEach((connector: Partial<Connector> | null | undefined, i) => {
     const at = `connectors[${i}]`;
     const provider = connector?.provider;
     if (typeof provider !== 'string' || provider.trim() === '' || /[\0\p{Surrogate}]/u.test(provider))
-      throw invalidOption(`${at}.provider`, 'the slug of a provider');
+      throw invalidOption(`${at}.provider`, 'the slug of a provider', provider);
     if (typeof connector?.sync !== 'function')
-      throw invalidOption(`${at}.sync`, 'a function; write it with defineConnector');
+      throw invalidOption(`${at}.sync`, 'a function, as in defineConnector({ sync })', connector?.sync);
     for (const [kind, schema] of Object.entries<Partial<StandardSchemaV1>>(connector.signalSchemas ?? {}))
       if (typeof schema?.['~standard']?.validate !== 'function')
-        throw invalidOption(`${at}.signalSchemas["${kind}"]`, "a Standard Schema, such as zod's");
+        throw invalidOption(`${at}.signalSchemas["${kind}"]`, "a Standard Schema, such as zod's", schema);
     if (byProvider.has(provider))
       throw new SynclineError('CONFIG_INVALID', `Provider "${provider}" has two connectors.`, {
         hint: 'Remove one of them.',
@@ -164,6 +164,8 @@ export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, C
   return byProvider;
 }
 
-function invalidOption(name: string, expected: string): SynclineError {
-  return invalidArgument({ field: name, expected }, 'CONFIG_INVALID');
+/** Of other values only the type is shown: they can contain secrets. */
+function invalidOption(field: string, expected: string, value: unknown): SynclineError {
+  const shown = typeof value === 'string' ? JSON.stringify(value) : value === null ? 'null' : typeof value;
+  return invalidArgument({ field, expected, value: shown }, 'CONFIG_INVALID');
 }

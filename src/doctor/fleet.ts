@@ -1,49 +1,48 @@
 import { otherProvidersWaiting } from '../store/claims.ts';
 import { findForeignRuns, findOrphans, maxWaits } from '../store/health/work.ts';
 import { findProcesses } from '../store/processes.ts';
-import { findSchedulers, isCronScheduler } from '../store/schedulers.ts';
+import { findSchedulers, tickStateOf } from '../store/schedulers.ts';
 import { overdueConnections } from '../store/stats.ts';
 import { formatDuration } from '../values/duration.ts';
 import { type Check, type CheckContext, error, formatCount, formatList, warning } from './check.ts';
 import { processClocks } from './clocks.ts';
-import { silenceSeconds } from './live.ts';
 
 const before = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000);
 
 /** Between two runs of `syncline tick` and `syncline work --drain`; cron's interval is unknown. */
 const maxCronSilenceSeconds = 3600;
 
-/** The last tick of any process; `isCron`: no scheduler runs, but a cron job has run within the hour. */
-async function lastTick(context: CheckContext) {
-  const [last] = (await findSchedulers(context.tx)).sort(
-    (a, b) => b.ticked_at.getTime() - a.ticked_at.getTime(),
-  );
-  const isRecent = (at: Date) => at > before(context.now, maxCronSilenceSeconds);
-  const isCron = last !== undefined && isCronScheduler(last) && isRecent(last.ticked_at);
-  return {
-    at: last?.ticked_at,
-    isCron,
-    maxSilenceSeconds: isCron ? maxCronSilenceSeconds : silenceSeconds(context),
-  };
-}
+const tickState = async ({ tx, now, config }: CheckContext) =>
+  tickStateOf(await findSchedulers(tx), now, config.scheduler.tickIntervalSeconds);
+
+const isFromCron = async (context: CheckContext) => (await tickState(context)).source === 'cron';
 
 const scheduler: Check = {
   name: 'scheduler',
   group: 'fleet',
   run: async (context) => {
     const { now } = context;
-    const { at, isCron, maxSilenceSeconds } = await lastTick(context);
+    const { lastAt, source, maxAgeSeconds } = await tickState(context);
     const remedy =
       'Start one: `syncline start --roles scheduler`, or check the cron job that runs `syncline tick`.';
-    if (!at)
+    if (!lastAt)
       return { findings: [error('No scheduler has run in the last hour: no jobs are queued.', remedy)] };
-    const ago = formatDuration(now.getTime() - at.getTime());
-    const isSilent = at < before(now, maxSilenceSeconds);
+    const ago = formatDuration(now.getTime() - lastAt.getTime());
+    if (lastAt < before(now, maxAgeSeconds))
+      return { findings: [error(`The last scheduler tick was ${ago} ago: no jobs are queued.`, remedy)] };
+    if (source === 'command')
+      return {
+        findings: [
+          warning(
+            `The last tick was run by hand ${ago} ago, and no scheduler process is running.`,
+            'Start one: `syncline start --roles scheduler`. If `syncline tick` runs from cron, this ends after ' +
+              'a few runs.',
+          ),
+        ],
+      };
     return {
-      detail: isCron ? `cron style: last tick ${ago} ago` : `ticked ${ago} ago`,
-      findings: isSilent
-        ? [error(`The last scheduler tick was ${ago} ago: no jobs are queued.`, remedy)]
-        : [],
+      detail: source === 'cron' ? `cron style: last tick ${ago} ago` : `ticked ${ago} ago`,
+      findings: [],
     };
   },
 };
@@ -53,8 +52,8 @@ const overdue: Check = {
   group: 'fleet',
   run: async (context) => {
     const { tx, now } = context;
-    const { maxSilenceSeconds } = await lastTick(context);
-    const { count, atLeast, since } = await overdueConnections(tx, before(now, maxSilenceSeconds));
+    const { maxAgeSeconds } = await tickState(context);
+    const { count, atLeast, since } = await overdueConnections(tx, before(now, maxAgeSeconds));
     if (count === 0) return { findings: [] };
     const oldest = since ? `, the oldest for ${formatDuration(now.getTime() - since.getTime())}` : '';
     const many =
@@ -75,7 +74,7 @@ const executors: Check = {
   run: async (context) => {
     const { tx, now } = context;
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
-    if (alive.length === 0 && (await lastTick(context)).isCron)
+    if (alive.length === 0 && (await isFromCron(context)))
       return { detail: 'cron style: none between runs', findings: [] };
     const slots = alive.reduce((sum, { concurrency }) => sum + concurrency, 0);
     return {
@@ -105,7 +104,7 @@ const unserved: Check = {
     const { tx, now } = context;
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const served = [...new Set(alive.flatMap(({ providers }) => providers))];
-    const { isCron } = await lastTick(context);
+    const isCron = await isFromCron(context);
     const waiting = await otherProvidersWaiting(tx, served, before(now, isCron ? maxCronSilenceSeconds : 60));
     return {
       findings: waiting.map((slug) =>
@@ -147,8 +146,7 @@ const orphans: Check = {
   group: 'fleet',
   run: async (context) => {
     const { tx, now, config } = context;
-    const { isCron } = await lastTick(context);
-    const graceSeconds = isCron ? maxCronSilenceSeconds : sweepSeconds;
+    const graceSeconds = (await isFromCron(context)) ? maxCronSilenceSeconds : sweepSeconds;
     const lost = await findOrphans(tx, before(now, config.executor.leaseSeconds + graceSeconds));
     if (lost.length === 0) return { findings: [] };
     const message =

@@ -1,5 +1,7 @@
-import { cursorTo, keyOf, uuidPart } from '../caller/keyset.ts';
+import { cursorTo, parseKey, uuidPart } from '../caller/keyset.ts';
+import { invalidArgument } from '../contract/errors.ts';
 import type { FeedPlace } from '../store/feed.ts';
+import { show } from '../values/arguments.ts';
 
 const positionPart = /^\d{1,15}$/;
 /** Absent in cursors of earlier releases. */
@@ -13,14 +15,19 @@ export function feedCursor({ position, within, proof }: FeedPlace): string {
 }
 
 export function feedPlace(cursor: string): FeedPlace {
-  // The text starts with its kind, so its base64 does.
-  const isWithin = cursor.startsWith(cursorTo('within', []).slice(0, 12));
-  if (!isWithin) {
-    const [position, ...proof] = keyOf('feed', cursor, [positionPart], proofParts) ?? [];
+  const feed = parseKey('feed', cursor, [positionPart], proofParts);
+  if (feed) {
+    const [position, ...proof] = feed;
     return { position: Number(position), proof: proofIn(proof) };
   }
-  const [position, tenantId = '', id = '', ...proof] =
-    keyOf('within', cursor, [positionPart, uuidPart, uuidPart], proofParts) ?? [];
+  const within = parseKey('within', cursor, [positionPart, uuidPart, uuidPart], proofParts);
+  if (!within)
+    throw invalidArgument({
+      field: 'after',
+      expected: 'beginning, latest or a cursor of the feed',
+      value: show(cursor),
+    });
+  const [position, tenantId = '', id = '', ...proof] = within;
   return { position: Number(position), within: { tenantId, id }, proof: proofIn(proof) };
 }
 

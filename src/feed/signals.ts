@@ -21,8 +21,9 @@ import {
   type SignalFilter,
   type SignalRow,
 } from '../store/signals.ts';
-import { notFound, requireUuid } from '../values/arguments.ts';
+import { invalid, notFound, requireUuid, show } from '../values/arguments.ts';
 import type { ReadJson } from '../values/stored-json.ts';
+import { suggestion } from '../values/suggest.ts';
 import type { ListedSignals, SignalsApi } from './api.ts';
 import { signalFromRow } from './model.ts';
 
@@ -82,7 +83,16 @@ export function createSignals({
   };
 }
 
+const filterKeys = ['tenantId', 'connectionId', 'provider', 'kind', 'jobId'];
+
+/** Rejects unknown options: a misspelt filter would match all signals. */
 export function checkedFilter({ since, until, ...filter }: Omit<ListedSignals, 'payload'>): SignalFilter {
+  const unknown = Object.keys(filter).find((key) => !filterKeys.includes(key));
+  if (unknown !== undefined)
+    throw invalid(
+      `There is no option ${show(unknown)}.`,
+      suggestion(unknown, ['consumer', 'after', 'limit', 'since', 'until', ...filterKeys]),
+    );
   if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
   if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);
   if (filter.jobId !== undefined) requireUuid('jobId', filter.jobId);

@@ -12,13 +12,13 @@ export function connectHint({
   message: string;
 }): string | undefined {
   if (requiresTls.test(message))
-    return 'The server requires TLS: add sslmode=verify-full to SYNCLINE_DATABASE_URL.';
+    return 'The server requires TLS: add sslmode=verify-full to the database URL.';
   if (message.includes('does not support SSL'))
-    return 'The server offers no TLS: enable it there, or remove sslmode from SYNCLINE_DATABASE_URL.';
+    return 'The server offers no TLS: enable it there, or remove sslmode from the database URL.';
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return 'The certificate is for another host name: use that name in SYNCLINE_DATABASE_URL.';
+    return 'The certificate is for another host name: use that name in the database URL.';
   if (unknownCa.test(code))
-    return 'The certificate is not trusted: add sslrootcert=<CA file> to SYNCLINE_DATABASE_URL.';
+    return 'The certificate is not trusted: add sslrootcert=<CA file> to the database URL.';
   if (code === 'ENETUNREACH' || code === 'EAFNOSUPPORT')
     return 'This machine has no route to that address. If the host has only an IPv6 address, use its IPv4 host or pooler.';
   return undefined;

@@ -68,7 +68,7 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
     return refusedError(
       `${where} refused the login of user "${userOf(url)}".`,
       error,
-      hint ?? 'Check the user and password in SYNCLINE_DATABASE_URL.',
+      hint ?? loginHint(url),
     );
   }
   if (error instanceof pg.DatabaseError) {
@@ -76,7 +76,7 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
       return refusedError(
         `${where} has no database "${databaseOf(url)}".`,
         error,
-        'Create it, or correct SYNCLINE_DATABASE_URL.',
+        'Create it, or correct the database URL.',
       );
     }
     if (error.code === '42501') {
@@ -89,8 +89,7 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
   }
   if (isUnreachable(error)) {
     return new SynclineError('DATABASE_UNREACHABLE', `${where} cannot be reached (${reasonOf(error)}).`, {
-      hint:
-        connectHint(error) ?? 'Check that the server is running and that SYNCLINE_DATABASE_URL is correct.',
+      hint: connectHint(error) ?? 'Check that the server is running and that the database URL is correct.',
       cause: error,
     });
   }
@@ -133,8 +132,15 @@ function serverOf(url: string | undefined): string {
   return hostname ? `${decodeURIComponent(hostname)}:${port || 5432}` : maskUrl(url);
 }
 
+/** As the driver chooses it. */
 function userOf(url: string | undefined): string {
-  return decodeURIComponent(parseUrl(url)?.username ?? '');
+  return decodeURIComponent(parseUrl(url)?.username ?? '') || pg.defaults.user || '';
+}
+
+function loginHint(url: string | undefined): string {
+  return parseUrl(url)?.username === ''
+    ? 'The database URL names no user: write postgres://user:password@host:5432/database.'
+    : 'Check the user and password in the database URL.';
 }
 
 function databaseOf(url: string | undefined): string {

@@ -23,7 +23,47 @@ export function cronSchedulerId(host: string): string {
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5');
 }
 
-export const isCronScheduler = ({ id }: Pick<SchedulerRow, 'id'>): boolean => id[14] === '8';
+const isCommand = ({ id }: Pick<SchedulerRow, 'id'>): boolean => id[14] === '8';
+
+/** A restart misses one or two ticks. */
+export const maxTickAgeSeconds = (tickIntervalSeconds: number): number => 3 * tickIntervalSeconds;
+
+export interface TickState {
+  lastAt: Date | undefined;
+  /** `command`: `syncline tick` or `tick()`, without a scheduler process and too few times to be cron. */
+  source: 'process' | 'cron' | 'command';
+  /** An older tick means that scheduling has stopped. */
+  maxAgeSeconds: number;
+}
+
+/**
+ * Ticks of short processes count as cron if they span more than the allowed age of a tick, and no scheduler
+ * process has ticked within the hour: one tick by hand must not hide a stopped scheduler.
+ */
+export function tickStateOf(
+  rows: readonly SchedulerRow[],
+  now: Date,
+  tickIntervalSeconds: number,
+): TickState {
+  const maxAgeSeconds = maxTickAgeSeconds(tickIntervalSeconds);
+  const isWithin = (seconds: number) => (row: SchedulerRow) =>
+    row.ticked_at.getTime() > now.getTime() - seconds * 1000;
+  const recent = rows.filter(isWithin(staleAfterSeconds));
+  const commands = recent.filter(isCommand);
+  const processes = recent.filter((row) => !isCommand(row));
+  const state = { lastAt: latest(rows), source: 'process', maxAgeSeconds } as const;
+  const lastCommandAt = latest(commands);
+  if (!lastCommandAt || processes.some(isWithin(maxAgeSeconds))) return state;
+  const firstMs = Math.min(...commands.map(({ started_at }) => started_at.getTime()));
+  const isCron = processes.length === 0 && lastCommandAt.getTime() - firstMs >= maxAgeSeconds * 1000;
+  return isCron
+    ? { ...state, source: 'cron', maxAgeSeconds: staleAfterSeconds }
+    : { ...state, source: 'command' };
+}
+
+function latest(rows: readonly SchedulerRow[]): Date | undefined {
+  return rows.map(({ ticked_at }) => ticked_at).sort((a, b) => b.getTime() - a.getTime())[0];
+}
 
 const recordTickSql = sql<object>`
   WITH gone AS (
@@ -33,7 +73,10 @@ const recordTickSql = sql<object>`
     (id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds)
   VALUES (:id, :host, :pid, :startedAt, :tickedAt, :tickMs, :scheduled, :clockSkewSeconds)
   ON CONFLICT (id) DO UPDATE
-  SET ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled,
+  SET started_at = CASE
+        WHEN schedulers.ticked_at < excluded.ticked_at - interval '${staleAfterSeconds} seconds'
+        THEN excluded.started_at ELSE schedulers.started_at END,
+      ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled,
       clock_skew_seconds = excluded.clock_skew_seconds`;
 
 /** Also deletes stale schedulers. */

@@ -6,6 +6,7 @@ import type { RunEvents } from '../pipeline/events.ts';
 import type { Verdict } from '../pipeline/judge.ts';
 import type { PoisonJob } from '../pipeline/lost.ts';
 import { briefError } from '../platform/log.ts';
+import { counted } from './tick-summary.ts';
 
 /** An old `scheduled_at` would distort the sum. */
 const maxLagMs = 365 * 86_400_000;
@@ -210,7 +211,7 @@ export function executorTelemetry(
     executorStopped({ finished: done, requeued }) {
       log.info(
         { event: 'executor_stopped', finished: done, put_back: requeued },
-        `executor stopped: ${done} runs finished, ${requeued} jobs requeued`,
+        `executor stopped: ${counted(done, 'run')} finished, ${counted(requeued, 'job')} requeued`,
       );
     },
   };

@@ -80,4 +80,4 @@ function runsSentence({ runs, signals }: Sums, sinceMs: number | undefined): str
   return `; ${counted(runs, 'run')} in the last ${seconds} s, ${counted(signals, 'new signal')}`;
 }
 
-const counted = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`;
+export const counted = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`;

@@ -266,11 +266,21 @@ describe('errors are printed in one line', () => {
     const url = new URL(database.url);
     url.password = 's3cret-but-wrong';
     const result = await runCli(['tick'], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } });
-    expectFailure(
-      result,
-      /refused the login of user ".*"\. Check the user and password in SYNCLINE_DATABASE_URL/,
-    );
+    expectFailure(result, /refused the login of user ".*"\. Check the user and password in the database URL/);
     expect(result.stderr).not.toContain('s3cret');
+  });
+
+  it('the database URL names no user', async () => {
+    const url = new URL(database.url);
+    url.username = '';
+    url.password = '';
+    expectFailure(
+      await runCliProcess(['tick'], {
+        cwd: emptyFolder,
+        env: { SYNCLINE_DATABASE_URL: url.href, USER: 'stranger' },
+      }),
+      /refused the login of user "stranger"\. The database URL names no user: write postgres:\/\/user/,
+    );
   });
 
   it.each(['tick', 'migrate'])('%s without a required password', async (command) => {

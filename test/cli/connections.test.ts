@@ -147,6 +147,23 @@ describe('syncline connections schedule', () => {
     expect(added).toMatchObject({ schedule: { times_of_day: ['06:00'], time_zone: 'Europe/Berlin' } });
   });
 
+  it.each([
+    [['--cron', '0 0 9 * * *'], /--cron must be .* five fields .* got "0 0 9 \* \* \*"\. Remove the field/],
+    [['--at', '06:00', '--time-zone', 'Europe/Berln'], /--time-zone must be .*Did you mean Europe\/Berlin\?/],
+  ])('connections add creates no tenant if the schedule is invalid: %j', async (options, message) => {
+    const before = await sql('SELECT id FROM tenants ORDER BY id');
+    const added = ['connections', 'add', '--provider', 'notion', '--tenant-name', 'Northwind'];
+    expectFailure(await run(...added, ...options), message);
+    expect(await sql('SELECT id FROM tenants ORDER BY id')).toEqual(before);
+  });
+
+  it('connections add suggests the provider of a connector for a misspelt one', async () => {
+    expectFailure(
+      await run('connections', 'add', '--provider', 'notoin', '--tenant', tenant),
+      /There is no provider "notoin"\. Did you mean notion\? If not, pass --register/,
+    );
+  });
+
   it('rejects contradictory and invalid options', async () => {
     const { id } = await add('acme');
     const attempt = (...options: string[]) => run('connections', 'schedule', id, ...options);

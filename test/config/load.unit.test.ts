@@ -135,6 +135,13 @@ describe('SCH-11: configuration', () => {
     );
   });
 
+  it('SCH-11: a database URL with an unescaped # is rejected without its password', () => {
+    expect(configError({ env: { DATABASE_URL: 'postgres://me:s3#cret@h/d' } })).toBe(
+      'DATABASE_URL must be a URL such as postgres://user:password@host:5432/database, with special ' +
+        'characters of the password percent-encoded (# as %23, / as %2F), got postgres://me:***@h/d.',
+    );
+  });
+
   it('SCH-11: `database` may be a URL string', () => {
     expect(loadConfig({ options: { database: 'postgres://h/d' } }).config.database).toMatchObject({
       url: 'postgres://h/d',
@@ -148,9 +155,10 @@ describe('SCH-11: configuration', () => {
       'Unknown option scheduler.tickInterval. Did you mean scheduler.tickIntervalSeconds?',
     ],
     [{ schedular: {} }, 'Unknown option schedular. Did you mean scheduler?'],
+    [{ conectors: [] }, 'Unknown option conectors. Did you mean connectors?'],
     [
       { colour: 'blue' },
-      'Unknown option colour. Known: database, scheduler, executor, rateLimit, retention, server, credentials, metrics, log.',
+      'Unknown option colour. Known: connectors, database, scheduler, executor, rateLimit, retention, server, credentials, metrics, log.',
     ],
   ])('SCH-11: an unknown option is rejected with a suggestion: %j', (options, message) => {
     expect(configError({ options: options as ConfigOptions })).toBe(message);

@@ -257,6 +257,7 @@ describe('the doctor on a database with problems', () => {
 
   it('doctor: between runs from cron, no scheduler and no executor are needed', async () => {
     await database.engine().tick();
+    await sql(`UPDATE schedulers SET started_at = started_at - interval '5 minutes'`);
     await database.job(await database.connect(), { scheduled_at: new Date().toISOString() });
     const between = { aheadMs: hour / 6 };
     for (const check of ['scheduler', 'executors', 'providers without an executor', 'overdue connections'])
@@ -269,6 +270,42 @@ describe('the doctor on a database with problems', () => {
       finding('error', /^The last scheduler tick was 2 h/, /cron job that runs `syncline tick`/),
     ]);
     expect(await findingsOf('executors', missed)).toHaveLength(1);
+    await sql('DELETE FROM schedulers');
+  });
+
+  it('doctor: a tick by hand does not count as cron and reports the missing scheduler', async () => {
+    await database.engine().tick();
+    expect(await findingsOf('scheduler')).toEqual([
+      finding(
+        'warning',
+        /^The last tick was run by hand .* no scheduler process is running/,
+        /--roles scheduler/,
+      ),
+    ]);
+    expect(await findingsOf('executors')).toHaveLength(1);
+    expect(await findingsOf('scheduler', { aheadMs: hour / 6 })).toEqual([
+      finding('error', /^The last scheduler tick was 10 min/, /--roles scheduler/),
+    ]);
+    await sql('DELETE FROM schedulers');
+  });
+
+  it('doctor: repeated ticks by hand do not hide a scheduler that died within the hour', async () => {
+    await database.engine().tick();
+    await sql(`UPDATE schedulers SET started_at = started_at - interval '20 minutes'`);
+    await sql(`INSERT INTO schedulers VALUES ($1, 'here', 1, now(), now() - interval '30 minutes', 1, 0)`, [
+      randomUUID(),
+    ]);
+    expect(await findingsOf('scheduler')).toEqual([finding('warning', /run by hand/, /--roles scheduler/)]);
+    await sql('DELETE FROM schedulers');
+  });
+
+  it('doctor: ticks more than an hour apart do not count as cron', async () => {
+    await database.engine().tick();
+    await sql(
+      `UPDATE schedulers SET started_at = now() - interval '1 day', ticked_at = now() - interval '2 hours'`,
+    );
+    await database.engine().tick();
+    expect(await findingsOf('scheduler')).toEqual([finding('warning', /run by hand/, /--roles scheduler/)]);
     await sql('DELETE FROM schedulers');
   });
 

@@ -150,11 +150,11 @@ describe('doctor: network, connections and slots of a server', () => {
     );
     await expect(doctor({ database: server.url })).rejects.toMatchObject({
       code: 'DATABASE_REFUSED',
-      hint: 'The server requires TLS: add sslmode=verify-full to SYNCLINE_DATABASE_URL.',
+      hint: 'The server requires TLS: add sslmode=verify-full to the database URL.',
     });
     await expect(doctor({ database: withTls('sslmode=verify-full') })).rejects.toMatchObject({
       code: 'DATABASE_UNREACHABLE',
-      hint: 'The certificate is not trusted: add sslrootcert=<CA file> to SYNCLINE_DATABASE_URL.',
+      hint: 'The certificate is not trusted: add sslrootcert=<CA file> to the database URL.',
     });
     const unverified = urlWith((to) => {
       to.hostname = '0.0.0.0';

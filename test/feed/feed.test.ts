@@ -108,11 +108,6 @@ async function effects(): Promise<string[]> {
 }
 
 describe('the feed with concurrent writers and a consumer that is killed repeatedly', () => {
-  beforeEach(async () => {
-    await sql('DROP TABLE IF EXISTS public.effects');
-    await sql('CREATE TABLE public.effects (n serial, signal_id uuid, cursor text)');
-  });
-
   it('FEED-1: a consumer that stores its cursor gets every signal once, in commit order', async () => {
     let written: Written[] | undefined;
     const writing = write(50, 20).then((all) => {
@@ -153,6 +148,27 @@ describe('the feed with concurrent writers and a consumer that is killed repeate
     const redelivered = seen.filter((id, i) => seen.indexOf(id) !== i);
     for (const id of redelivered) expect(seen[seen.indexOf(id) + 1]).toBe(id);
   }, 600_000);
+});
+
+describe('options of the feed', () => {
+  it('feed: rejects an unknown option instead of ignoring a filter', async () => {
+    const { signals } = engine();
+    const options = { consmer: 'search-index' } as object;
+    const expected = { code: 'INVALID_ARGUMENT', hint: 'Did you mean consumer?' };
+    await expect(signals.feed(options).next()).rejects.toMatchObject(expected);
+    await expect(signals.read(options)).rejects.toMatchObject(expected);
+  });
+
+  it('feed: rejects an invalid start and names the valid ones', async () => {
+    await expect(engine().signals.feed({ after: 'start' }).next()).rejects.toThrow(
+      'after must be beginning, latest or a cursor of the feed, got "start".',
+    );
+  });
+
+  beforeEach(async () => {
+    await sql('DROP TABLE IF EXISTS public.effects');
+    await sql('CREATE TABLE public.effects (n serial, signal_id uuid, cursor text)');
+  });
 });
 
 describe('a transaction that is committing', () => {

@@ -231,7 +231,7 @@ export const configFileCases: readonly ConfigFileCase[] = [
 ];
 
 export const connectorListCases: readonly { name: string; connectors: unknown; refused: RegExp }[] = [
-  { name: 'an object', connectors: {}, refused: /^connectors must be an array of connectors/ },
+  { name: 'an object', connectors: {}, refused: /^connectors must be an array of connectors, got object\./ },
   { name: 'a sparse list', connectors: Array(1), refused: /^connectors\[0\]\.provider must be/ },
   { name: 'null', connectors: [null], refused: /^connectors\[0\]\.provider must be/ },
   {
@@ -252,7 +252,7 @@ export const connectorListCases: readonly { name: string; connectors: unknown; r
   {
     name: 'a sync that is not a function',
     connectors: [{ provider: 'a', sync: 'x' }],
-    refused: /^connectors\[0\]\.sync must be a function/,
+    refused: /^connectors\[0\]\.sync must be a function, .* got "x"\./,
   },
   {
     name: 'two connectors for one provider',

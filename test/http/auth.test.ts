@@ -396,6 +396,23 @@ describe('health', () => {
     ]);
   });
 
+  test('probes: a process is ready between runs of cron, and not after one tick by hand', async () => {
+    await db.sql('TRUNCATE schedulers');
+    const { call, syncline } = await startService(db);
+    const ready = async () => (await call('/readyz', { key: undefined })).status;
+    await syncline.tick();
+    const age = async (minutes: number) =>
+      db.sql(
+        `UPDATE schedulers SET started_at = now() - make_interval(mins => $1),
+         ticked_at = now() - interval '20 minutes'`,
+        [minutes],
+      );
+    await age(20);
+    expect(await ready()).toBe(503);
+    await age(50);
+    await until('the cached result has expired', async () => (await ready()) === 200);
+  });
+
   test('probes: without its database a process is alive but not ready', async () => {
     const service = await startService(db);
     await service.syncline.stop();

@@ -26,7 +26,7 @@ export function readGuide(markdown: string): GuideStep[] {
         throw new Error(`line ${line}: output without a command`);
       last.output = text;
     } else if (language === 'sh') {
-      const background = words === 'in a second terminal';
+      const background = /^in a \w+ terminal$/.test(words);
       const code = Number(/^exits with (\d+)$/.exec(words)?.[1] ?? 0);
       steps.push({ do: 'run', commands: text, background, code, output: undefined, line });
     } else if (words !== '') steps.push({ do: 'write', file: words, text, line });

@@ -5,9 +5,11 @@ import { integer, setting } from '../setting.ts';
 const postgresUrl = {
   schema: z
     .string()
-    .refine((url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url))
+    .refine((url) => /^postgres(ql)?:\/\/[^#]*$/.test(url) && URL.canParse(url))
     .optional(),
-  allowed: 'a URL such as postgres://user:password@host:5432/database',
+  allowed:
+    'a URL such as postgres://user:password@host:5432/database, with special characters of the password ' +
+    'percent-encoded (# as %23, / as %2F)',
   fromText: (text: string) => text.trim(),
   show: maskUrl,
 };

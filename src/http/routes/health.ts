@@ -83,9 +83,9 @@ function createReadiness(syncline: Syncline): () => Promise<Readiness> {
 
 async function readinessOf(syncline: Syncline): Promise<Readiness> {
   try {
-    const { lastTickAt, tickIntervalSeconds, now } = await syncline.status();
+    const { lastTickAt, maxTickAgeSeconds, now } = await syncline.status();
     const ageSeconds = lastTickAt && Math.max(0, Math.round((now.getTime() - lastTickAt.getTime()) / 1000));
-    const ok = ageSeconds !== undefined && ageSeconds <= 3 * tickIntervalSeconds;
+    const ok = ageSeconds !== undefined && ageSeconds <= maxTickAgeSeconds;
     const lastTick = { at: isoTime(lastTickAt), age_seconds: ageSeconds ?? null, ok };
     return {
       status: ok ? 'ok' : 'unavailable',
