@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Page, PageRequest } from '../../src/caller/keyset.ts';
 import { maxPageBytes } from '../../src/values/limits.ts';
 import { tenant, useDatabase } from '../support/database.ts';
+import { sized } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql } = database;
@@ -50,7 +51,7 @@ async function readAll<Item>(
 describe('lists are bounded by bytes', () => {
   it('signals: pages of any size join without gaps or duplicates, in both orders', async () => {
     const connection = await database.connect();
-    for (let batch = 0; batch < 3; batch++) await storeSignals(connection, sizesOf(12));
+    for (let batch = 0; batch < sized(3, 2); batch++) await storeSignals(connection, sizesOf(12));
     const syncline = database.engine();
     const expected = await sql<{ id: string }>('SELECT id FROM signals ORDER BY id DESC');
     const byId = await readAll(syncline.signals.list, ({ payload }) => payload);
@@ -65,7 +66,7 @@ describe('lists are bounded by bytes', () => {
 
   it('FEED-1: a page that ends within a batch continues within that batch', async () => {
     const connection = await database.connect();
-    for (let batch = 0; batch < 4; batch++) await storeSignals(connection, sizesOf(10));
+    for (let batch = 0; batch < sized(4, 2); batch++) await storeSignals(connection, sizesOf(10));
     const syncline = database.engine();
     const expected = await sql<{ id: string }>(
       'SELECT s.id FROM signals s JOIN feed f USING (batch) ORDER BY f.position, s.tenant_id, s.id',
@@ -92,19 +93,19 @@ describe('lists are bounded by bytes', () => {
        SELECT $1, 'github', $2, 'full', 'succeeded', '2025-01-01T00:00:00Z'::timestamptz + n / 2 * interval '1 minute',
          to_jsonb(${text}), to_jsonb(${text})
        FROM unnest($3::int[]) WITH ORDINALITY AS s (size, n)`,
-      [tenant, connection, sizesOf(30)],
+      [tenant, connection, sizesOf(sized(30, 12))],
     );
     await sql(
       `INSERT INTO events (id, tenant_id, connection_id, kind, actor, created_at, detail)
        SELECT gen_random_uuid(), $1, $2, 'connection.rewound', 'api', now(), jsonb_build_object('from', ${text})
        FROM unnest($3::int[]) WITH ORDINALITY AS s (size, n)`,
-      [tenant, connection, sizesOf(30)],
+      [tenant, connection, sizesOf(sized(30, 12))],
     );
     await sql(
       `INSERT INTO connections (tenant_id, provider_slug, metadata)
        SELECT $1, 'github', jsonb_build_object('sync', jsonb_build_object('cursor', ${text}))
        FROM unnest($2::int[]) WITH ORDINALITY AS s (size, n)`,
-      [tenant, sizesOf(20)],
+      [tenant, sizesOf(sized(20, 8))],
     );
     const syncline = database.engine();
     const ids = async (query: string) => (await sql<{ id: string }>(query)).map(({ id }) => id);

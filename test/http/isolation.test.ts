@@ -5,7 +5,7 @@ import { createSyncline, type Syncline } from '../../src/index.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { testPorts } from '../support/clock.ts';
 import { silent, useDatabase } from '../support/database.ts';
-import { sized } from '../support/size.ts';
+import { sampled, sized } from '../support/size.ts';
 import { asGithub } from '../webhooks/webhook-connector.ts';
 import {
   buildRequest,
@@ -177,12 +177,15 @@ describe('isolation: a tenant reads and changes only its own data', () => {
     expect((await wire.send(withKey(key, me))).status).toBe(200);
     await wire.send(withKey(own.key, { method: 'DELETE', target: `/v1/keys/${id}` }));
     expect((await wire.send(withKey(key, me))).status).toBe(401);
-    for (const operation of operations.filter(({ needsKey }) => needsKey)) {
-      // One server per operation: repeated wrong keys get 429 instead of 401.
+    const withKeys = operations.filter(({ needsKey }) => needsKey);
+    // A new server for every ten operations: after 20 wrong keys, an address gets 429 instead of 401.
+    for (let first = 0; first < withKeys.length; first += 10) {
       const fresh = await serve();
-      const answer = await fresh.wire.send(withKey(key, await minimalRequest(operation)));
+      for (const operation of withKeys.slice(first, first + 10)) {
+        const answer = await fresh.wire.send(withKey(key, await minimalRequest(operation)));
+        expect(answer.status, operation.id).toBe(401);
+      }
       await fresh.close();
-      expect(answer.status, operation.id).toBe(401);
     }
   });
 
@@ -248,7 +251,7 @@ describe('isolation: a tenant reads and changes only its own data', () => {
       const [mine = {}] = await thingsFor(operation, own);
       // The first ones have different providers and job statuses.
       const theirs = (await thingsFor(operation, foreign)).slice(0, sized(8, 1));
-      for (const request of requestsFor(operation, mine, theirs)) {
+      for (const request of sampled(requestsFor(operation, mine, theirs), 2)) {
         const { status } = await sendAsOwner(operation, request);
         expect(status, `${operation.id}: ${request.target} ${String(request.body)}`).toBeLessThan(500);
         if (operation.isOperatorOnly) expect(status, operation.id).toBe(403);

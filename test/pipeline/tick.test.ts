@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SynclineOptions } from '../../src/index.ts';
 import { tenant, useDatabase } from '../support/database.ts';
+import { sized } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql, connect, ended } = database;
@@ -253,10 +254,11 @@ describe('SCH-5: downtime and early ticks', () => {
     expect((await metadataOf(id))?.sync['next_run_at']).toBe('2035-01-01T10:15:00.000Z');
   });
 
-  it('SCH-5: a simulated day of ticks every minute runs each interval once', async () => {
+  it('SCH-5: simulated hours of ticks every minute run each interval once', async () => {
+    const hours = sized(24, 6);
     const id = await connect({ created_at: iso('00:00:00'), metadata: { sync: { interval_seconds: 900 } } });
     const engine = database.engine({ scheduler: { jitterPctMax: 0 } });
-    for (let minute = 0; minute < 24 * 60; minute++) {
+    for (let minute = 0; minute < hours * 60; minute++) {
       const now = new Date(at('00:00:00').getTime() + minute * 60_000);
       await engine.tick({ at: now });
       // Each run ends when it is due.
@@ -269,7 +271,7 @@ describe('SCH-5: downtime and early ticks', () => {
       `SELECT scheduled_at FROM sync_jobs WHERE connection_id = $1 AND status = 'succeeded' ORDER BY scheduled_at`,
       [id],
     );
-    expect(runs).toHaveLength(96);
+    expect(runs).toHaveLength(hours * 4);
     expect(
       runs.every((run, i) => run.scheduled_at.getTime() === at('00:00:00').getTime() + i * 900_000),
     ).toBe(true);

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { tenant, useDatabase } from '../../support/database.ts';
 import { startProcess } from '../../support/process.ts';
+import { sized } from '../../support/size.ts';
 import { until } from '../../support/until.ts';
 import { command, fixture, isRunning, newFile, notesIn, tap } from './tap.ts';
 
@@ -80,10 +81,11 @@ describe('singer: in the engine', () => {
     expect(killed.map(({ marker }) => existsSync(marker))).toEqual(killed.map(() => true));
   });
 
-  it('singer: stores 10,000 records in pages, once each', async () => {
-    const id = await connect({ items: 10_000, stateEvery: 100 });
-    await drainAll(database.engine({ connectors: [tap({ pageRecords: 2500 })] }));
-    expect(await storedIds(id)).toEqual(idsUpTo(10_000));
+  it('singer: stores thousands of records in pages, once each', async () => {
+    const many = sized(10_000, 2000);
+    const id = await connect({ items: many, stateEvery: 100 });
+    await drainAll(database.engine({ connectors: [tap({ pageRecords: many / 4 })] }));
+    expect(await storedIds(id)).toEqual(idsUpTo(many));
     expect((await sql('SELECT FROM sync_jobs')).length).toBeGreaterThan(3);
   });
 
