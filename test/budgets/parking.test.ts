@@ -8,10 +8,7 @@ import { recordingLogger } from '../support/log.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;
-beforeEach(async () => {
-  await database.empty();
-  await sql('TRUNCATE budgets');
-});
+beforeEach(() => database.empty());
 
 const core: Budget = { name: 'core', per: 'app', limit: 2, perSeconds: 600 };
 const noon = Date.parse('2025-01-01T12:00:00Z');

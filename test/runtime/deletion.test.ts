@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Deletion, type Syncline, systemPorts } from '../../src/index.ts';
-import { deleteBatch } from '../../src/runtime/deletion.ts';
+import { deleteBatch, deletionBatch } from '../../src/runtime/deletion.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startService } from '../http/service.ts';
 import { startBlockingEngine } from '../support/blocking-engine.ts';
@@ -78,6 +78,19 @@ describe('deletion: a large connection', () => {
       ['connection.deleted', 'anna', 'left'],
       ['connection.deletion_started', 'anna', 'left'],
     ]);
+  });
+
+  it('deletion: remove() deletes up to one batch of signals itself, and none of a larger connection', async () => {
+    const [small, larger] = [await connectionWith(deletionBatch), await connectionWith(deletionBatch + 1)];
+    const engine = database.engine();
+    expect(await engine.connections.remove(small)).toMatchObject({
+      state: 'deleted',
+      deletedSignals: deletionBatch,
+    });
+    expect(await engine.connections.remove(larger)).toMatchObject({ state: 'deleting', deletedSignals: 0 });
+    const { items } = await engine.audit.list({ kind: 'connection.deletion_started' });
+    expect(items.map(({ connectionId }) => connectionId)).toEqual([larger]);
+    await finished(engine, larger);
   });
 
   it('deletion: a request unschedules the connection and aborts its run immediately', async () => {
