@@ -5,6 +5,7 @@ CREATE PROCEDURE limit_schedule(batch_size int) LANGUAGE plpgsql AS $$
 DECLARE
   batch int;
 BEGIN
+  PERFORM set_config('syncline.due_at', 'written', false);
   LOOP
     WITH due AS MATERIALIZED (
       SELECT id, tenant_id, provider_slug, due_at FROM connections
@@ -20,7 +21,7 @@ BEGIN
     SET metadata = patch_sync(c.metadata, jsonb_build_object(
           'next_run_at', to_char((now() + interval '1 hour') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
           'last_jitter_seconds', 0)),
-        updated_at = now()
+        due_at = date_trunc('milliseconds', now() + interval '1 hour'), updated_at = now()
     FROM due WHERE c.id = due.id;
     GET DIAGNOSTICS batch = ROW_COUNT;
     COMMIT;
@@ -35,6 +36,7 @@ DECLARE
   signal_batch uuid;
   ids uuid[];
 BEGIN
+  PERFORM set_config('syncline.due_at', 'written', false);
   done := 0;
   LOOP
     claim := gen_random_uuid();

@@ -1,7 +1,7 @@
 import type { Config } from '../config/settings.ts';
 import type { Database } from '../store/database.ts';
-import { checkSchema } from '../store/migrate.ts';
 import { findSchedulers, tickStateOf } from '../store/schedulers.ts';
+import { checkSchema } from '../store/schema-version.ts';
 
 export interface Status {
   schemaVersion: number;

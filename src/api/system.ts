@@ -1,9 +1,9 @@
 import { type Caller, requireOperator } from '../caller/caller.ts';
 import { type Config, settings } from '../config/settings.ts';
 import type { Database } from '../store/database.ts';
-import { appliedVersion } from '../store/migrate.ts';
 import { findProcesses } from '../store/processes.ts';
 import { findSchedulers } from '../store/schedulers.ts';
+import { appliedVersion } from '../store/schema-version.ts';
 import { countQueue, databaseBytes, runningByProcess, tableSizes } from '../store/stats.ts';
 import { executorFromRow, type SystemInfo, schedulerFromRow, tableFromRow } from './stats-model.ts';
 

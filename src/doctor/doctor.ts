@@ -4,7 +4,7 @@ import type { Vault } from '../credentials/index.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { Database } from '../store/database.ts';
 import { repairFeed } from '../store/feed-sequence.ts';
-import { checkSchema } from '../store/migrate.ts';
+import { checkSchema } from '../store/schema-version.ts';
 import type { Check, Finding, Severity } from './check.ts';
 import { dataChecks } from './data.ts';
 import { fleetChecks } from './fleet.ts';
@@ -59,9 +59,11 @@ export async function examine(context: DoctorContext): Promise<DoctorReport> {
   const fixed = context.fix ? await repairs(context) : [];
   const results: CheckResult[] = [];
   for (const check of checks) {
-    const hasSchema = !results.some(({ name, outcome }) => name === 'schema version' && outcome !== 'ok');
+    const schema = results.find(({ name }) => name === 'schema version')?.outcome ?? 'ok';
+    // The previous release's schema is usable, but differs from the expected shape.
+    const isUsable = schema === 'ok' || (schema === 'warning' && check.group !== 'schema');
     results.push(
-      hasSchema || check.anySchema
+      isUsable || check.anySchema
         ? await runCheck(context, check)
         : notRun(check, 'the schema version does not match this release'),
     );

@@ -8,7 +8,7 @@ import {
   missingPrivileges,
   type PartRow,
 } from '../store/health/shape.ts';
-import { checkSchema } from '../store/migrate.ts';
+import { checkSchema, isOutdated } from '../store/schema-version.ts';
 import { type Check, error, type Finding, warning } from './check.ts';
 
 const version: Check = {
@@ -17,7 +17,16 @@ const version: Check = {
   anySchema: true,
   run: async ({ tx, config }) => {
     try {
-      return { findings: [], detail: `version ${await checkSchema(tx, config.database.schema)}` };
+      const version = await checkSchema(tx, config.database.schema);
+      const findings = isOutdated(version)
+        ? [
+            warning(
+              `The schema is at version ${version}, of the previous release.`,
+              'Run `syncline migrate`.',
+            ),
+          ]
+        : [];
+      return { findings, detail: `version ${version}` };
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
       return { findings: [error(thrown.message, thrown.hint ?? 'Run `syncline migrate`.')] };

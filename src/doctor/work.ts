@@ -89,31 +89,46 @@ const owners: Check = {
 const sampleDetail = ({ connections, isWhole }: Awaited<ReturnType<typeof sampleConnections>>) =>
   isWhole ? 'all connections checked' : `a sample of ${connections.length} connections checked`;
 
-const waiting: Check = {
-  name: 'flags: waits_for_job',
-  group: 'work',
-  run: async ({ tx }) => {
-    const sample = await sampleConnections(tx);
-    const ids = sample.connections.filter(({ waits_in_vain }) => waits_in_vain).map(({ id }) => id);
-    return {
-      detail: sampleDetail(sample),
-      findings:
-        ids.length === 0
-          ? []
-          : [
-              error(
-                `${formatCount(ids.length, 'connection is', 'connections are', Number.POSITIVE_INFINITY)} ` +
-                  `waiting for a job that does not exist and will not be scheduled: ` +
-                  `${formatList(ids, Number.POSITIVE_INFINITY)}.`,
-                `UPDATE connections SET waits_for_job = false WHERE id IN (${ids
-                  .slice(0, 100)
-                  .map((id) => `'${id}'`)
-                  .join(', ')});`,
-              ),
-            ],
-    };
-  },
-};
+/** `remedy` is SQL up to its WHERE clause. */
+function sampled(
+  name: string,
+  isWrong: (connection: SampledConnection) => boolean,
+  { one, many, effect, remedy }: { one: string; many: string; effect: string; remedy: string },
+): Check {
+  return {
+    name,
+    group: 'work',
+    run: async ({ tx }) => {
+      const sample = await sampleConnections(tx);
+      const ids = sample.connections.filter(isWrong).map(({ id }) => id);
+      const finding = () =>
+        error(
+          `${formatCount(ids.length, one, many, Number.POSITIVE_INFINITY)} ${effect}: ` +
+            `${formatList(ids, Number.POSITIVE_INFINITY)}.`,
+          `${remedy} WHERE id IN (${ids
+            .slice(0, 100)
+            .map((id) => `'${id}'`)
+            .join(', ')});`,
+        );
+      return { detail: sampleDetail(sample), findings: ids.length === 0 ? [] : [finding()] };
+    },
+  };
+}
+
+const waiting = sampled('flags: waits_for_job', ({ waits_in_vain }) => waits_in_vain, {
+  one: 'connection is',
+  many: 'connections are',
+  effect: 'waiting for a job that does not exist and will not be scheduled',
+  remedy: 'UPDATE connections SET waits_for_job = false',
+});
+
+const dueAt = sampled('due_at', ({ is_due_at_wrong }) => is_due_at_wrong, {
+  one: 'connection has',
+  many: 'connections have',
+  effect: 'a due_at that differs from metadata.sync.next_run_at and is scheduled by the wrong time',
+  // The trigger derives due_at.
+  remedy: 'UPDATE connections SET metadata = metadata',
+});
 
 const metadata: Check = {
   name: 'metadata.sync',
@@ -229,4 +244,13 @@ const sequenceBehind = ({ highest, lastAssigned }: FeedSequence) =>
     'syncline doctor --fix',
   );
 
-export const workChecks: Check[] = [singleFlight, blocked, owners, waiting, metadata, tooFarAhead, feed];
+export const workChecks: Check[] = [
+  singleFlight,
+  blocked,
+  owners,
+  waiting,
+  dueAt,
+  metadata,
+  tooFarAhead,
+  feed,
+];

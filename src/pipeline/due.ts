@@ -31,7 +31,7 @@ export async function takeDue(
     limit: number;
     bounds: IntervalBounds;
   },
-): Promise<{ due: DueConnection[]; last: DuePosition | undefined }> {
+): Promise<{ due: DueConnection[]; last: DuePosition | undefined; writesDueAt: boolean }> {
   // SCH-2: look one tick ahead.
   const horizon = new Date(query.nowMs + query.tickIntervalSeconds * 1000);
   const rows = await lockDue(tx, {
@@ -49,7 +49,7 @@ export async function takeDue(
     lastEndedMs: row.last_ended_ms ?? undefined,
     ...readRow(row, query.bounds),
   }));
-  return { due, last: rows.at(-1) };
+  return { due, last: rows.at(-1), writesDueAt: rows[0]?.writes_due_at ?? true };
 }
 
 function readRow(row: DueRow, bounds: IntervalBounds): Pick<DueConnection, 'sync' | 'timetable'> {

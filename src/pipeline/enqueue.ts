@@ -15,8 +15,7 @@ import type { PlannedJob } from './plan.ts';
 export async function enqueue(
   tx: Queryable,
   planned: PlannedJob[],
-  config: Config['scheduler'],
-  nowMs: number,
+  { config, nowMs, writesDueAt }: { config: Config['scheduler']; nowMs: number; writesDueAt: boolean },
 ): Promise<{ placed: PlannedJob[]; blocked: PlannedJob[]; deferred: PlannedJob[] }> {
   if (planned.length === 0) return { placed: [], blocked: [], deferred: [] };
   const now = new Date(nowMs);
@@ -27,7 +26,7 @@ export async function enqueue(
   const blocked = due.filter((job) => !inserted.has(job.connection.id));
   const patches = [...placed, ...deferred].map((job) => syncPatch(job, config, nowMs));
   const waiting = blocked.map((job) => job.connection.id);
-  if (patches.length > 0) await patchSyncs(tx, now, patches);
+  if (patches.length > 0) await patchSyncs(tx, now, patches, writesDueAt);
   if (waiting.length > 0) await setWaiting(tx, waiting);
   if (placed.some((job) => job.scheduledAtMs <= nowMs + soonMs)) await wakeExecutors(tx);
   return { placed, blocked, deferred };
@@ -48,10 +47,12 @@ function newJob({ id, connection, scheduledAtMs }: PlannedJob) {
 
 function syncPatch(job: PlannedJob, config: Config['scheduler'], nowMs: number) {
   const horizonMs = nowMs + config.tickIntervalSeconds * 1000;
+  const dueMs = job.isDeferred ? job.slotMs : job.nextRunAtMs;
   return {
     connectionId: job.connection.id,
+    dueAt: new Date(dueMs),
     patch: JSON.stringify({
-      next_run_at: formatInstant(job.isDeferred ? job.slotMs : job.nextRunAtMs),
+      next_run_at: formatInstant(dueMs),
       ...(!job.isDeferred && { last_jitter_seconds: job.jitterSeconds }),
       ...repairs(job.connection, config),
     }),

@@ -73,7 +73,7 @@ async function placeBatch(context: SchedulerContext, batch: Batch): Promise<Batc
         });
         last = taken.due.length === limit ? taken.last : undefined;
         const planned = taken.due.map((connection) => plan(connection, config, ports, nowMs));
-        return enqueue(tx, planned, config, nowMs);
+        return enqueue(tx, planned, { config, nowMs, writesDueAt: taken.writesDueAt });
       },
       { lockTimeoutMs, triggers: 'off' },
     )

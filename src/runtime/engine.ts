@@ -8,7 +8,8 @@ import { retry } from '../platform/retry.ts';
 import { nextDueAt as findNextDueAt } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
 import { isTransient } from '../store/database-errors.ts';
-import { checkSchema, type MigrationResult, migrate } from '../store/migrate.ts';
+import { type MigrationResult, migrate } from '../store/migrate.ts';
+import { checkSchema, isOutdated } from '../store/schema-version.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { requireOneOf } from '../values/arguments.ts';
 import { type ExecutorOptions, startExecutor, type WorkTotals } from './executor.ts';
@@ -94,13 +95,16 @@ export function createEngine(options: EngineOptions): { control: Engine; isRunni
       signal: stopping.signal,
     });
 
-  async function check(): Promise<void> {
-    await checkSchema(db, config.database.schema);
+  async function check(): Promise<number> {
+    const version = await checkSchema(db, config.database.schema);
     await db.now();
+    return version;
   }
 
   async function prepare(): Promise<void> {
-    await check();
+    const version = await check();
+    if (isOutdated(version))
+      log.warn(`The schema is at version ${version}, of the previous release. Run \`syncline migrate\`.`);
     await options.repair();
   }
 
@@ -154,10 +158,10 @@ export function createEngine(options: EngineOptions): { control: Engine; isRunni
         migrate(config.database, {
           ports,
           signal: stopping.signal,
-          onBlocked: (message) => log.warn(message),
+          onProgress: (message) => log.warn(message),
         }),
       ),
-    ready: ({ attempts } = {}) => withRetries(check, attempts),
+    ready: async ({ attempts } = {}) => void (await withRetries(check, attempts)),
     start: ({ roles: startedRoles = roles } = {}) => start(startedRoles),
     stop: ({ serving } = {}) => {
       stopped ??= shutDown(serving);

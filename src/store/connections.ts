@@ -21,6 +21,8 @@ export interface DueRow {
   first_activated_at: string | null;
   last_jitter_seconds: string | null;
   schedule: string | null;
+  /** Since schema version 12; before, the column is generated. */
+  writes_due_at: boolean;
 }
 
 /** An invalid value may be a megabyte. */
@@ -37,7 +39,9 @@ const lockDueSql = sql<DueRow>`
     left((metadata #> '{sync,next_run_at}')::text, ${fieldLength}) AS next_run_at,
     left((metadata #> '{sync,first_activated_at}')::text, ${fieldLength}) AS first_activated_at,
     left((metadata #> '{sync,last_jitter_seconds}')::text, ${fieldLength}) AS last_jitter_seconds,
-    left(schedule::text, ${maxScheduleLength}) AS schedule
+    left(schedule::text, ${maxScheduleLength}) AS schedule,
+    -- Until COMMIT, the lock on the table keeps a migration from changing it.
+    (SELECT max(version) >= 12 FROM :schema.schema_migrations) AS writes_due_at
   FROM :schema.connections c
   WHERE status = 'active' AND NOT waits_for_job AND due_at <= :horizon
     AND (:afterDueAt::timestamptz IS NULL OR (due_at, id) > (:afterDueAt, :afterId::uuid))
@@ -80,23 +84,40 @@ export interface SyncPatch {
   connectionId: string;
   /** JSON text of metadata.sync keys. */
   patch: string;
+  /** `next_run_at` of the patch, if the statement writes due_at. */
+  dueAt?: Date;
   waitsForJob: boolean;
   /** Resets an invalid schedule. */
   clearSchedule: boolean;
 }
 
-const patchSyncsSql = sql<object>`
-  UPDATE :schema.connections c
-  SET metadata = :schema.patch_sync(c.metadata, p.patch), waits_for_job = p.waits_for_job, updated_at = :now,
+const patched = `metadata = :schema.patch_sync(c.metadata, p.patch), waits_for_job = p.waits_for_job,
+      updated_at = :now,
       last_incremental_ended_at = CASE WHEN c.last_incremental_ended_at > :now THEN :now
         ELSE c.last_incremental_ended_at END,
-      schedule = CASE WHEN p.clear_schedule THEN NULL ELSE c.schedule END
-  FROM ${unnest('p', { connectionId: 'uuid', patch: 'jsonb', waitsForJob: 'boolean', clearSchedule: 'boolean' })}
+      schedule = CASE WHEN p.clear_schedule THEN NULL ELSE c.schedule END`;
+const patchTypes = { connectionId: 'uuid', patch: 'jsonb', waitsForJob: 'boolean', clearSchedule: 'boolean' };
+
+const placeSyncsSql = sql<object>`
+  UPDATE :schema.connections c SET ${patched}, due_at = p.due_at
+  FROM ${unnest('p', { ...patchTypes, dueAt: 'timestamptz' })}
+  WHERE c.id = ANY (ARRAY[p.connection_id])`;
+const patchSyncsSql = sql<object>`
+  UPDATE :schema.connections c SET ${patched}
+  FROM ${unnest('p', patchTypes)}
   WHERE c.id = ANY (ARRAY[p.connection_id])`;
 
-/** Clamps a future `last_incremental_ended_at`, which never moves back. */
-export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[]): Promise<void> {
-  await patchSyncsSql.all(tx, { now, p: patches });
+/**
+ * Clamps a future `last_incremental_ended_at`, which never moves back. Without `writesDueAt`, a trigger derives due_at
+ * from metadata.
+ */
+export async function patchSyncs(
+  tx: Queryable,
+  now: Date,
+  patches: SyncPatch[],
+  writesDueAt = false,
+): Promise<void> {
+  await (writesDueAt ? placeSyncsSql : patchSyncsSql).all(tx, { now, p: patches });
 }
 
 const setWaitingSql = sql<object>`

@@ -27,7 +27,7 @@ interface TransactionOptions {
   lockTimeoutMs?: number;
   /** Enforced by server and client. */
   timeoutMs?: number;
-  /** `off`: the work does what the sync_jobs triggers would do. */
+  /** `off`: the work does what the triggers on sync_jobs and connections would do. */
   triggers?: 'on' | 'off';
   /** false: a server crash may lose the commit (`synchronous_commit = off`). */
   durable?: boolean;
@@ -223,6 +223,7 @@ function settingsOf({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<Tr
     // Otherwise the server's setting, possibly with replicas.
     ...(!durable && { synchronous_commit: 'off' }),
     'syncline.triggers': triggers,
+    'syncline.due_at': triggers === 'off' ? 'written' : 'derived',
     lock_timeout: lockTimeoutMs,
     statement_timeout: timeoutMs,
     idle_in_transaction_session_timeout: timeoutMs,

@@ -3,11 +3,10 @@ import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
 import { never, retryDelayMs } from '../platform/retry.ts';
-import type { Queryable } from './database.ts';
 import { isConflict, isLockTimeout } from './database-errors.ts';
 import { migrations as knownMigrations, type Migration } from './migrations.inline.ts';
-import { beginText, openSession } from './session.ts';
-import { sql } from './sql.ts';
+import { firstVersion, latestVersion, newerSchema, tableNames, unreleasedSchema } from './schema-version.ts';
+import { beginText, isShared, openSession } from './session.ts';
 import { requireSuitable } from './suitable.ts';
 
 export interface MigrationResult {
@@ -17,23 +16,12 @@ export interface MigrationResult {
   version: number;
 }
 
-/** The first creates the schema of the oldest release that can be upgraded. */
-const firstVersion = (migrations: readonly Migration[]) => migrations.at(0)?.version ?? 0;
-const latestVersion = (migrations: readonly Migration[]) => migrations.at(-1)?.version ?? 0;
-
-const tableNames = (migrations: readonly Migration[]) => [
-  'schema_migrations',
-  ...migrations.flatMap(({ sql }) =>
-    [...sql.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name as string),
-  ),
-];
-
 export interface MigrateOptions {
   ports: Pick<Ports, 'sleep' | 'random'>;
   /** An abort ends the retries. */
   signal?: AbortSignal;
-  /** Called after a lock timeout. */
-  onBlocked: (message: string) => void;
+  /** Called after a lock timeout, and before each command outside a transaction. */
+  onProgress: (message: string) => void;
   /** Later writers queue behind the waiting lock request. */
   lockTimeoutMs?: number;
   /** Default: this release's. Tests add a future one. */
@@ -45,37 +33,48 @@ const defaultLockTimeoutMs = 5000;
 /** About four minutes in total. */
 const maxTries = 30;
 
+type Outcome = { applied: string[]; isComplete: boolean } | { holders: string[] };
+
 /**
- * One transaction under an advisory transaction lock: safe for concurrent calls and transaction poolers.
- * A pending table lock blocks later writers, so the migration rolls back after `lockTimeoutMs` and
- * retries.
+ * Pending migrations in order, each run of transactional ones in one transaction. An advisory transaction
+ * lock makes concurrent calls safe, also through transaction poolers. A pending table lock blocks later
+ * writers, so a transaction rolls back after `lockTimeoutMs` and retries.
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
-  const { ports, signal = never, onBlocked, lockTimeoutMs = defaultLockTimeoutMs } = options;
+  const { ports, signal = never, onProgress, lockTimeoutMs = defaultLockTimeoutMs } = options;
   const migrations = options.migrations ?? knownMigrations;
+  const applied: string[] = [];
   for (let tries = 1; ; tries++) {
-    const outcome = await tryMigrate(config, migrations, lockTimeoutMs);
-    if (!('holders' in outcome)) return outcome;
+    const outcome = await migrateSome(config, { ports, signal, migrations, lockTimeoutMs, onProgress });
+    if (!('holders' in outcome)) {
+      applied.push(...outcome.applied);
+      if (outcome.isComplete) return { schema: config.schema, applied, version: latestVersion(migrations) };
+      tries = 0;
+      continue;
+    }
     const holders = outcome.holders.join(', ') || 'a session that has since ended';
     const waited = `waited ${lockTimeoutMs / 1000} s for a lock held by ${holders}`;
     const blocked = `The migration of schema "${config.schema}" ${waited}.`;
     if (tries === maxTries || signal.aborted) {
+      const done = applied.length === 0 ? 'Nothing changed' : `Applied ${applied.join(', ')}`;
       throw new SynclineError('DATABASE_REFUSED', blocked, {
-        hint: `Nothing changed in ${tries} attempts. End that transaction, then rerun \`syncline migrate\`.`,
+        hint: `${done} in ${tries} attempts. End that transaction, then rerun \`syncline migrate\`.`,
       });
     }
-    onBlocked(`${blocked} Retrying (${tries} of ${maxTries}).`);
+    onProgress(`${blocked} Retrying (${tries} of ${maxTries}).`);
     await ports.sleep(retryDelayMs(tries, ports.random()), signal);
   }
 }
 
-/** Returns the lock holders after a timeout. */
-async function tryMigrate(
+type Step = Required<MigrateOptions>;
+
+const unlimited = { lock_timeout: 0, statement_timeout: 0, idle_in_transaction_session_timeout: 0 };
+
+/** Not pooled: a migration may exceed the statement timeout. */
+async function withClient<T>(
   config: Config['database'],
-  migrations: readonly Migration[],
-  lockTimeoutMs: number,
-): Promise<MigrationResult | { holders: string[] }> {
-  // Not pooled: a migration may exceed the statement timeout.
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({
     connectionString: config.url,
     application_name: 'syncline migrate',
@@ -84,25 +83,48 @@ async function tryMigrate(
   client.on('error', () => {});
   try {
     await client.connect();
-    const unlimited = { lock_timeout: 0, statement_timeout: 0, idle_in_transaction_session_timeout: 0 };
     await openSession(client, unlimited, connectTimeoutMs);
-    await client.query(beginText(client, false, unlimited));
-    // No lock timeout: only migrations wait here.
-    await client.query('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [
-      'syncline migrate',
-      config.schema,
-    ]);
-    await client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(lockTimeoutMs)]);
-    const result = await applyPending(client, config.schema, migrations);
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    if (!isLockTimeout(error) && !isConflict(error)) throw error;
-    await client.query('ROLLBACK');
-    return { holders: await findHolders(client, config.schema) };
+    return await work(client);
   } finally {
     // Ending the session rolls back.
     await client.end().catch(() => {});
+  }
+}
+
+/** One transaction. Returns the lock holders after a timeout. */
+function migrateSome(config: Config['database'], step: Step): Promise<Outcome> {
+  return withClient(config, async (client) => {
+    try {
+      await beginAlone(client, config.schema, step);
+      await client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(step.lockTimeoutMs)]);
+      const outcome = await applySome(client, config, step);
+      await client.query('COMMIT');
+      return outcome;
+    } catch (error) {
+      if (!isLockTimeout(error) && !isConflict(error)) throw error;
+      await client.query('ROLLBACK');
+      return { holders: await findHolders(client, config.schema) };
+    }
+  });
+}
+
+const lockPollMs = 250;
+
+/**
+ * Polls for the advisory lock: a session that waits in a statement holds a snapshot, for which CREATE INDEX
+ * CONCURRENTLY of the lock's holder would wait in turn.
+ */
+async function beginAlone(client: pg.Client, schema: string, { ports, signal }: Step): Promise<void> {
+  for (;;) {
+    await client.query(beginText(client, false, unlimited));
+    const { rows } = await client.query<{ locked: boolean }>(
+      'SELECT pg_try_advisory_xact_lock(hashtext($1), hashtext($2)) AS locked',
+      ['syncline migrate', schema],
+    );
+    if (rows[0]?.locked) return;
+    await client.query('ROLLBACK');
+    signal.throwIfAborted();
+    await ports.sleep(lockPollMs, signal);
   }
 }
 
@@ -120,11 +142,12 @@ async function findHolders(client: pg.Client, schema: string): Promise<string[]>
   return rows.map(({ holder }) => holder);
 }
 
-async function applyPending(
+async function applySome(
   client: pg.Client,
-  schema: string,
-  migrations: readonly Migration[],
-): Promise<MigrationResult> {
+  config: Config['database'],
+  { migrations, onProgress }: Step,
+): Promise<Outcome> {
+  const { schema } = config;
   const query = async <Row extends object>(text: string, values?: unknown[]) =>
     (await client.query<Row>(text, values)).rows;
   const isOurs = await requireSuitable(query, schema, tableNames(migrations));
@@ -134,11 +157,37 @@ async function applyPending(
   if (current > latestVersion(migrations)) throw newerSchema(schema, current, latestVersion(migrations));
 
   const pending = migrations.filter((migration) => migration.version > current);
-  for (const { version, name, sql: text } of pending) {
-    await client.query(text);
+  const [first] = pending;
+  const alone = pending.findIndex((migration) => migration.withoutTransaction);
+  const some = pending.slice(0, alone === -1 ? undefined : Math.max(alone, 1));
+  // The open transaction holds the advisory lock, but no snapshot that CONCURRENTLY would wait for.
+  if (first?.withoutTransaction) await runCommands(config, first, onProgress);
+  else for (const { sql: text } of some) await client.query(text);
+  for (const { version, name } of some)
     await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [version, name]);
-  }
-  return { schema, applied: pending.map(({ name }) => name), version: latestVersion(migrations) };
+  return { applied: some.map(({ name }) => name), isComplete: some.length === pending.length };
+}
+
+/** A line that ends with `;` ends a command. */
+const commandsOf = (text: string) => text.split(/;$/m).filter((command) => /^\s*[A-Z]/m.test(command));
+
+/**
+ * On a session of its own. No lock timeout: CONCURRENTLY does not block writers while it waits, and an
+ * interrupted index build starts from the beginning.
+ */
+function runCommands(
+  config: Config['database'],
+  { name, sql: text }: Migration,
+  onProgress: (message: string) => void,
+): Promise<void> {
+  return withClient(config, async (client) => {
+    if (isShared(client)) throw needsDirectConnection(config.schema, name);
+    await client.query(`SET search_path TO ${pg.escapeIdentifier(config.schema)}, pg_temp`);
+    for (const command of commandsOf(text)) {
+      onProgress(`Migration ${name}: ${command.split('\n').at(-1)?.trim()}`);
+      await client.query(command);
+    }
+  });
 }
 
 async function enterSchema(client: pg.Client, schema: string): Promise<void> {
@@ -167,46 +216,10 @@ async function currentVersion(client: pg.Client): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-/** Throws unless at this release's version. */
-export async function checkSchema(db: Queryable, schema: string): Promise<number> {
-  if (!(await requireSuitable(db.query, schema, tableNames(knownMigrations)))) {
-    throw new SynclineError('SCHEMA_MISSING', `The database has no Syncline schema "${schema}" yet.`, {
-      hint: 'Run `syncline migrate` first.',
-    });
-  }
-  const [current, known] = [await appliedVersion(db), latestVersion(knownMigrations)];
-  if (current > known) throw newerSchema(schema, current, known);
-  if (current < firstVersion(knownMigrations)) throw unreleasedSchema(schema, current);
-  if (current < known) {
-    throw new SynclineError(
-      'SCHEMA_OUTDATED',
-      `The schema "${schema}" is at version ${current}; this release needs version ${known}.`,
-      { hint: 'Run `syncline migrate` first.' },
-    );
-  }
-  return current;
-}
-
-const appliedVersionSql = sql<{ version: number }>`
-  SELECT coalesce(max(version), 0) AS version FROM :schema.schema_migrations`;
-
-export async function appliedVersion(db: Queryable): Promise<number> {
-  const row = await appliedVersionSql.first(db);
-  return row?.version ?? 0;
-}
-
-function unreleasedSchema(schema: string, current: number): SynclineError {
+function needsDirectConnection(schema: string, name: string): SynclineError {
   return new SynclineError(
-    'SCHEMA_OUTDATED',
-    `The schema "${schema}" is at version ${current}, from before the first release: recreate it.`,
-    { hint: 'Drop the schema, then run `syncline migrate`. Nothing was changed.' },
-  );
-}
-
-function newerSchema(schema: string, current: number, known: number): SynclineError {
-  return new SynclineError(
-    'SCHEMA_NEWER',
-    `The schema "${schema}" is at version ${current}; this release supports versions up to ${known}.`,
-    { hint: 'Upgrade Syncline; nothing was changed.' },
+    'DATABASE_UNSUITABLE',
+    `The migration ${name} of schema "${schema}" runs outside a transaction, which a transaction pooler does not allow.`,
+    { hint: 'Run `syncline migrate` with the address of the Postgres server as SYNCLINE_DATABASE_URL.' },
   );
 }

@@ -4,7 +4,12 @@ export interface Migration {
   version: number;
   name: string;
   sql: string;
+  /** For CREATE INDEX CONCURRENTLY: each command runs alone, and again if a run was interrupted. */
+  withoutTransaction?: boolean;
 }
+
+/** First line of such a file. */
+const withoutTransaction = /^-- No transaction\b/;
 
 const folder = new URL('../store/migrations/', import.meta.url);
 
@@ -12,8 +17,12 @@ const folder = new URL('../store/migrations/', import.meta.url);
 export const migrations: readonly Migration[] = readdirSync(folder)
   .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
   .sort()
-  .map((file) => ({
-    version: Number(file.slice(0, 4)),
-    name: file.replace('.sql', ''),
-    sql: readFileSync(new URL(file, folder), 'utf8'),
-  }));
+  .map((file) => {
+    const sql = readFileSync(new URL(file, folder), 'utf8');
+    return {
+      version: Number(file.slice(0, 4)),
+      name: file.replace('.sql', ''),
+      sql,
+      ...(withoutTransaction.test(sql) && { withoutTransaction: true }),
+    };
+  });

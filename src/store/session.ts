@@ -32,8 +32,9 @@ const sessionSettings = {
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
   enable_nestloop: 'on',
-  // Syncline's own: whether triggers fire, and the feed batch.
+  // Syncline's own: whether triggers fire, whether due_at is written with metadata, and the feed batch.
   'syncline.triggers': 'on',
+  'syncline.due_at': 'derived',
   'syncline.batch': '',
 };
 

@@ -27,8 +27,8 @@ describe('syncline migrate', () => {
     const first = await runCliProcess(['migrate', '--json'], onDatabase(env));
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
-      applied: ['0010_schema', '0011_schedule'],
-      version: 11,
+      applied: ['0010_schema', '0011_schedule', '0012_due_at'],
+      version: 12,
     });
     const second = await runCli(['migrate'], onDatabase(env));
     expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 11).\n' });

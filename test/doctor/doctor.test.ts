@@ -408,6 +408,20 @@ describe('the doctor on a database with problems', () => {
     );
   });
 
+  it('doctor: reports a due_at that differs from metadata, and its remedy corrects it', async () => {
+    await database.connect({ metadata: { sync: { next_run_at: '2031-01-01T00:00:00Z' } } });
+    const session = await database.session();
+    await session.query(
+      `SET syncline.due_at = 'written'; UPDATE syncline.connections SET due_at = '-infinity'`,
+    );
+    const [wrong] = await findingsOf('due_at');
+    expect(wrong).toEqual(
+      finding('error', /^1 connection has a due_at that differs from/, /^UPDATE connections SET metadata/),
+    );
+    await sql(String(wrong?.remedy));
+    expect(await findingsOf('due_at')).toEqual([]);
+  });
+
   it('doctor: checks and reports a sample of many connections', async () => {
     await sql(
       `INSERT INTO connections (tenant_id, provider_slug, waits_for_job) SELECT $1, 'github', true FROM generate_series(1, 1000)`,

@@ -47,9 +47,12 @@ interface Row {
   waits: boolean;
   due: Date | null;
   pending: number;
+  /** due_at equals it. */
+  follows: boolean;
 }
 const rows = () =>
   sql<Row>(`SELECT c.status, c.waits_for_job AS waits, parse_instant(c.metadata #>> '{sync,next_run_at}') AS due,
+      c.due_at = coalesce(parse_instant(c.metadata #>> '{sync,next_run_at}'), '-infinity') AS follows,
       (SELECT count(*)::int FROM sync_jobs j
        WHERE j.connection_id = c.id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')) AS pending
     FROM connections c`);
@@ -69,7 +72,8 @@ describe('SCH-7: random sequences of steps', () => {
         for (const next of steps) {
           await perform(next, engine, ports, ids);
           const now = ports.now();
-          for (const { status, waits, due, pending } of await rows()) {
+          for (const { status, waits, due, pending, follows } of await rows()) {
+            expect(follows).toBe(true);
             expect(pending).toBeLessThanOrEqual(1);
             if (waits) expect(pending).toBe(1);
             // After a tick, a connection without a job is not due before the next tick.

@@ -307,6 +307,11 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a placement does not write due_at',
+    seeds: [1],
+    edits: [{ file: connections, find: ', due_at = p.due_at\n', replace: '\n' }],
+  },
+  {
     name: 'jitter exceeds its maximum',
     seeds: [1],
     edits: [

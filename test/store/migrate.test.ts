@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createSyncline, systemPorts } from '../../src/index.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { migrations as knownMigrations } from '../../src/store/migrations.inline.ts';
+import { migrations as knownMigrations, type Migration } from '../../src/store/migrations.inline.ts';
 import { silent, useDatabase } from '../support/database.ts';
 import { futureMigrations } from '../support/previous-release.ts';
 
@@ -83,7 +83,7 @@ describe('migrations', () => {
       `UPDATE development.schema_migrations SET name = '0010_audit';
        INSERT INTO development.schema_migrations (version, name) SELECT v, 'old' FROM generate_series(1, 9) v`,
     );
-    expect(await engine('development').migrate()).toMatchObject({ applied: [], version: 11 });
+    expect(await engine('development').migrate()).toMatchObject({ applied: [], version: 12 });
     await engine('development').ready();
   });
 
@@ -159,7 +159,7 @@ describe('migrations', () => {
       migrations,
       lockTimeoutMs: 1000,
       ports: { ...systemPorts, sleep: (_ms, signal) => systemPorts.sleep(10, signal) },
-      onBlocked: (message) => {
+      onProgress: (message) => {
         blocked.push(message);
         if (blocked.length === 2) onSecondTry();
       },
@@ -180,8 +180,81 @@ describe('migrations', () => {
       `SELECT version, count(*)::int AS times FROM ${schema}.schema_migrations GROUP BY 1 HAVING count(*) > 1`,
     );
     expect(versions).toEqual([]);
-    const again = await migrate(config.database, { migrations, ports: systemPorts, onBlocked: () => {} });
+    const again = await migrate(config.database, { migrations, ports: systemPorts, onProgress: () => {} });
     expect(again.applied).toEqual([]);
+  });
+
+  describe('outside a transaction', () => {
+    const version = (knownMigrations.at(-1)?.version ?? 0) + 1;
+    const concurrent = (text: string) => [
+      ...knownMigrations,
+      { version, name: 'concurrent', sql: text, withoutTransaction: true },
+      ...futureMigrations.map((migration) => ({ ...migration, version: migration.version + 1 })),
+    ];
+    const index = `-- No transaction: CONCURRENTLY.
+      DROP INDEX CONCURRENTLY IF EXISTS idx_later;
+      CREATE INDEX CONCURRENTLY idx_later ON sync_jobs (attempts);`;
+    const state = (schema: string) =>
+      database.sql<{ valid: boolean; version: number }>(
+        `SELECT (SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass($1)) AS valid,
+           (SELECT max(version) FROM ${schema}.schema_migrations) AS version`,
+        [`${schema}.idx_later`],
+      );
+    const run = (schema: string, migrations: readonly Migration[], onProgress = (_: string) => {}) =>
+      migrate(engine(schema).config.database, { migrations, ports: systemPorts, onProgress });
+
+    it('an index is built while a transaction writes the table, once for concurrent calls', async () => {
+      const schema = 'online';
+      await engine(schema).migrate();
+      const messages: string[] = [];
+      const results = await Promise.all(
+        Array.from({ length: 4 }, () => run(schema, concurrent(index), (text) => messages.push(text))),
+      );
+      expect(results.flatMap(({ applied }) => applied)).toEqual([
+        'concurrent',
+        'future_column',
+        'future_data',
+      ]);
+      expect(messages).toEqual([
+        'Migration concurrent: DROP INDEX CONCURRENTLY IF EXISTS idx_later',
+        'Migration concurrent: CREATE INDEX CONCURRENTLY idx_later ON sync_jobs (attempts)',
+      ]);
+      expect(await state(schema)).toEqual([{ valid: true, version: version + 2 }]);
+    });
+
+    it('writers do not wait for it', async () => {
+      const schema = 'writable';
+      await engine(schema).migrate();
+      const holder = await database.session();
+      await holder.query(`BEGIN; LOCK TABLE ${schema}.sync_jobs IN ROW EXCLUSIVE MODE`);
+      let onBuild = () => {};
+      const building = new Promise<void>((resolve) => {
+        onBuild = resolve;
+      });
+      const migrated = run(schema, concurrent(index), (text) => {
+        if (text.includes('CREATE')) onBuild();
+      });
+      await building;
+      const writer = await database.session();
+      await writer.query(`SET lock_timeout = '30s'; UPDATE ${schema}.sync_jobs SET priority = 2`);
+      await holder.query('COMMIT');
+      await migrated;
+      expect(await state(schema)).toEqual([{ valid: true, version: version + 2 }]);
+    });
+
+    it('an interrupted build is repeated by the next call', async () => {
+      const schema = 'interrupted';
+      await engine(schema).migrate();
+      const failing = index.replace('(attempts)', '((1 / attempts))');
+      const { id: tenantId } = await engine(schema).tenants.create({ name: 't' });
+      await engine(schema).providers.register({ slug: 'github' });
+      const { id } = await engine(schema).connections.create({ tenantId, provider: 'github' });
+      await engine(schema).connections.trigger(id);
+      await expect(run(schema, concurrent(failing))).rejects.toThrow(/division by zero/);
+      expect(await state(schema)).toEqual([{ valid: false, version: version - 1 }]);
+      await run(schema, concurrent(index));
+      expect(await state(schema)).toEqual([{ valid: true, version: version + 2 }]);
+    });
   });
 
   it('a role without CREATE cannot migrate, but can run the engine afterwards', async () => {

@@ -27,7 +27,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${templateDatabase}`));
   const { config } = loadConfig({ options: { database: databaseUrl(serverUrl, templateDatabase) } });
-  await migrate(config.database, { ports: systemPorts, onBlocked: () => {} });
+  await migrate(config.database, { ports: systemPorts, onProgress: () => {} });
   project.provide('serverUrl', serverUrl);
   project.provide('templateDatabase', templateDatabase);
 

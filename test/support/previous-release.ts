@@ -29,7 +29,7 @@ type Send = (text: string) => Promise<unknown>;
 /** The schema as release 0.1 creates it, with data as that release and its users leave it. */
 export async function createPreviousRelease(config: Config['database'], send: Send): Promise<void> {
   const migrations = knownMigrations.filter(({ version }) => version <= previousVersion);
-  await migrate(config, { migrations, ports: systemPorts, onBlocked: () => {} });
+  await migrate(config, { migrations, ports: systemPorts, onProgress: () => {} });
   const quoted = `"${config.schema.replaceAll('"', '""')}"`;
   // Each text is one implicit transaction; the signals of a transaction are one batch of the feed.
   for (const text of [base, connections, firstRuns, laterRuns, pending, callers, fleet])

@@ -59,6 +59,11 @@ CREATE INDEX idx_sync_jobs_tenant ON sync_jobs USING btree (tenant_id, id);
 CREATE INDEX idx_tenants_name ON tenants USING btree (lower(name) text_pattern_ops);
 CREATE TRIGGER after_status AFTER UPDATE OF status ON connections FOR EACH ROW WHEN ((old.status IS
   DISTINCT FROM new.status)) EXECUTE FUNCTION after_connection_status();
+CREATE TRIGGER derive_due_at_of_insert BEFORE INSERT ON connections FOR EACH ROW EXECUTE FUNCTION
+  derive_due_at();
+CREATE TRIGGER derive_due_at_of_update BEFORE UPDATE OF metadata, due_at ON connections FOR EACH ROW WHEN
+  ((current_setting('syncline.due_at'::text, true) IS DISTINCT FROM 'written'::text)) EXECUTE FUNCTION
+  derive_due_at();
 CREATE CONSTRAINT TRIGGER give_position AFTER INSERT ON feed DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
   WHEN ((new."position" IS NULL)) EXECUTE FUNCTION give_position();
 CREATE TRIGGER prove_feed_start BEFORE UPDATE OF "position" ON feed_start FOR EACH ROW WHEN
@@ -157,6 +162,7 @@ CREATE FUNCTION after_sync_jobs_update;
 CREATE FUNCTION block_arrivals;
 CREATE FUNCTION block_siblings;
 CREATE FUNCTION block_sync_jobs;
+CREATE FUNCTION derive_due_at;
 CREATE FUNCTION enter_feed;
 CREATE FUNCTION forget_attempts;
 CREATE FUNCTION give_position;

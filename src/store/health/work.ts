@@ -101,6 +101,8 @@ export interface SampledConnection {
   fields: Record<string, unknown> | null;
   /** JSON text, truncated. */
   schedule: string | null;
+  /** `due_at` differs from metadata.sync.next_run_at. */
+  is_due_at_wrong: boolean;
 }
 
 const sampleConnectionsSql = sql<SampledConnection>`
@@ -111,6 +113,8 @@ const sampleConnectionsSql = sql<SampledConnection>`
        CASE WHEN jsonb_typeof(metadata -> 'sync') = 'object' THEN metadata -> 'sync' ELSE '{}' END)
      WHERE key IN ('interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds')) AS fields,
     left(schedule::text, ${maxScheduleLength}) AS schedule,
+    due_at <> coalesce(:schema.parse_instant(metadata #>> '{sync,next_run_at}'), '-infinity')
+      AS is_due_at_wrong,
     waits_for_job AND (
       SELECT j.id FROM :schema.sync_jobs j
       WHERE j.connection_id = c.id AND j.job_type = 'incremental'

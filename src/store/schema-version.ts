@@ -1,0 +1,66 @@
+import { SynclineError } from '../contract/errors.ts';
+import type { Queryable } from './database.ts';
+import { migrations as knownMigrations, type Migration } from './migrations.inline.ts';
+import { sql } from './sql.ts';
+import { requireSuitable } from './suitable.ts';
+
+/** The first creates the schema of the oldest release that can be upgraded. */
+export const firstVersion = (migrations: readonly Migration[]) => migrations.at(0)?.version ?? 0;
+export const latestVersion = (migrations: readonly Migration[]) => migrations.at(-1)?.version ?? 0;
+
+export const tableNames = (migrations: readonly Migration[]) => [
+  'schema_migrations',
+  ...migrations.flatMap(({ sql }) =>
+    [...sql.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name as string),
+  ),
+];
+
+/** Schema version of the previous release, on which this one runs too: processes can be replaced first. */
+const previousVersion = 11;
+
+/** Throws unless this release runs on the schema. */
+export async function checkSchema(db: Queryable, schema: string): Promise<number> {
+  if (!(await requireSuitable(db.query, schema, tableNames(knownMigrations)))) {
+    throw new SynclineError('SCHEMA_MISSING', `The database has no Syncline schema "${schema}" yet.`, {
+      hint: 'Run `syncline migrate` first.',
+    });
+  }
+  const [current, known] = [await appliedVersion(db), latestVersion(knownMigrations)];
+  if (current > known) throw newerSchema(schema, current, known);
+  if (current < firstVersion(knownMigrations)) throw unreleasedSchema(schema, current);
+  if (current < previousVersion) {
+    throw new SynclineError(
+      'SCHEMA_OUTDATED',
+      `The schema "${schema}" is at version ${current}; this release needs version ${previousVersion} or ${known}.`,
+      { hint: 'Run `syncline migrate` first.' },
+    );
+  }
+  return current;
+}
+
+/** A schema that `checkSchema` accepts but `migrate` would change. */
+export const isOutdated = (version: number): boolean => version < latestVersion(knownMigrations);
+
+const appliedVersionSql = sql<{ version: number }>`
+  SELECT coalesce(max(version), 0) AS version FROM :schema.schema_migrations`;
+
+export async function appliedVersion(db: Queryable): Promise<number> {
+  const row = await appliedVersionSql.first(db);
+  return row?.version ?? 0;
+}
+
+export function unreleasedSchema(schema: string, current: number): SynclineError {
+  return new SynclineError(
+    'SCHEMA_OUTDATED',
+    `The schema "${schema}" is at version ${current}, from before the first release: recreate it.`,
+    { hint: 'Drop the schema, then run `syncline migrate`. Nothing was changed.' },
+  );
+}
+
+export function newerSchema(schema: string, current: number, known: number): SynclineError {
+  return new SynclineError(
+    'SCHEMA_NEWER',
+    `The schema "${schema}" is at version ${current}; this release supports versions up to ${known}.`,
+    { hint: 'Upgrade Syncline; nothing was changed.' },
+  );
+}
