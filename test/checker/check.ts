@@ -13,6 +13,7 @@ import * as rest from './invariants/rest.ts';
 import * as schedule from './invariants/schedule.ts';
 import * as signals from './invariants/signals.ts';
 import * as status from './invariants/status.ts';
+import * as timetable from './invariants/timetable.ts';
 import { compareWithTruth, type Truth, truthNames } from './truth.ts';
 
 export type { Sql } from './history.ts';
@@ -55,6 +56,7 @@ const alwaysInvariants: Always[] = [
   signals,
   feed,
   schedule,
+  timetable,
   connections,
   processes,
 ].flatMap((group) => Object.values<Always>(group));

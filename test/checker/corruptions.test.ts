@@ -69,6 +69,14 @@ async function place({ other, queued }: Scene, placement: Placement = {}): Promi
   );
 }
 
+const everyQuarter = `UPDATE connections SET schedule = '{"cron": "*/15 * * * *", "time_zone": "UTC"}' WHERE id = $1`;
+
+/** A schedule whose occurrence at 12:15 gets the job that an interval would get. */
+async function placeBySchedule(scene: Scene, placement?: Placement): Promise<void> {
+  await sql(everyQuarter, [scene.other]);
+  await place(scene, placement);
+}
+
 const withoutGuard = async (remove: string, restore: string, work: () => Promise<unknown>) => {
   await sql(remove);
   try {
@@ -312,6 +320,35 @@ const corruptions: Record<string, Corruption> = {
         `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, '{"next_run_at": "2025-01-01T12:45:00Z"}') WHERE id = $1`,
         [other],
       ),
+  },
+  'a job of a schedule is at its occurrence plus its jitter, at most a tick ahead': {
+    commit: (scene) => placeBySchedule(scene, { scheduled: '12:10:30' }),
+  },
+  'the next run of a schedule is the occurrence after the slot': {
+    commit: (scene) => placeBySchedule(scene, { nextRun: '12:45:00' }),
+  },
+  'jitter of a schedule is a share of the distance or the default interval, and below the distance': {
+    commit: (scene) => placeBySchedule(scene, { scheduled: '12:18:01', jitter: 181 }),
+  },
+  'no occurrence of a schedule is placed twice': {
+    commit: async (scene) => {
+      await placeBySchedule(scene);
+      await sql(`DELETE FROM sync_jobs WHERE connection_id = $1`, [scene.other]);
+      await sql(
+        `UPDATE connections SET metadata = patch_sync(metadata, '{"next_run_at": null}') WHERE id = $1`,
+        [scene.other],
+      );
+      await place(scene, { tick: '12:29:10' });
+    },
+  },
+  'without a new job, next_run_at of a schedule moves only to its next occurrence': {
+    commit: async ({ other }) => {
+      await sql(everyQuarter, [other]);
+      await write(
+        `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, '{"next_run_at": "2025-01-01T12:45:00Z"}') WHERE id = $1`,
+        [other],
+      );
+    },
   },
   'jobs and signals belong to the tenant and provider of their connection': {
     commit: ({ other }) => write(signalling().replace("'github'", "'linear'"), [other]),

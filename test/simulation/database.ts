@@ -13,6 +13,7 @@ export interface SimulatedDatabase {
     accounts: readonly Account[],
     createdAt: Date,
     intervals: readonly (number | undefined)[],
+    schedules: readonly (object | undefined)[],
   ): Promise<void>;
   close(): Promise<void>;
 }
@@ -40,16 +41,17 @@ export async function openSimulatedDatabase(url: string): Promise<SimulatedDatab
   return {
     url,
     observer,
-    begin: async (accounts, createdAt, intervals) => {
+    begin: async (accounts, createdAt, intervals, schedules) => {
       // TRUNCATE instead of DELETE, so that every simulation stores its rows in the same place.
       await sql(
         `TRUNCATE connections, sync_jobs, signals, processes, events, rollups, schedulers, feed RESTART IDENTITY CASCADE`,
       );
       await sql(
-        `INSERT INTO connections (id, tenant_id, provider_slug, external_id, created_at, updated_at, metadata)
-         SELECT id, $1, provider, name, $2, $2, CASE WHEN seconds IS NULL THEN '{}'::jsonb
+        `INSERT INTO connections (id, tenant_id, provider_slug, external_id, created_at, updated_at, schedule, metadata)
+         SELECT id, $1, provider, name, $2, $2, schedule, CASE WHEN seconds IS NULL THEN '{}'::jsonb
            ELSE jsonb_build_object('sync', jsonb_build_object('interval_seconds', seconds)) END
-         FROM unnest($3::uuid[], $4::text[], $5::text[], $6::int[]) AS c (id, provider, name, seconds)`,
+         FROM unnest($3::uuid[], $4::text[], $5::text[], $6::int[], $7::jsonb[])
+           AS c (id, provider, name, seconds, schedule)`,
         [
           tenant,
           createdAt,
@@ -57,6 +59,7 @@ export async function openSimulatedDatabase(url: string): Promise<SimulatedDatab
           accounts.map(({ kind }) => kind),
           accounts.map(({ name }) => name),
           intervals,
+          schedules.map((schedule) => schedule && JSON.stringify(schedule)),
         ],
       );
       await forgetHistory(sql);

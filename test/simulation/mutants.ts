@@ -38,7 +38,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'no fence: a result is stored without checking the claim', seeds: [30], edits: [noFence] },
   {
     name: 'no fence, and a process that lost its lease does not abort its runs',
-    seeds: [8],
+    seeds: [23],
     edits: [
       noFence,
       {
@@ -103,7 +103,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'dedupe keys are ignored, and no unique index prevents duplicates',
-    seeds: [19],
+    seeds: [31],
     edits: [
       {
         file: 'src/store/signals.ts',
@@ -193,7 +193,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a stopping process keeps its lease and its jobs',
-    seeds: [31],
+    seeds: [33],
     edits: [
       {
         file: lease,
@@ -248,7 +248,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the provider's retry-after hint is ignored",
-    seeds: [31],
+    seeds: [77],
     edits: [
       {
         file: 'src/schedule/backoff.ts',
@@ -270,7 +270,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs of paused connections are not blocked, and a claim does not check the status',
-    seeds: [19],
+    seeds: [7],
     edits: [
       {
         file: schemaSql,
@@ -286,7 +286,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'schedulers do not lock due connections',
-    seeds: [7],
+    seeds: [6],
     edits: [
       {
         file: connections,
@@ -310,6 +310,57 @@ export const mutants: readonly Mutant[] = [
     name: 'a placement does not write due_at',
     seeds: [1],
     edits: [{ file: connections, find: ', due_at = p.due_at\n', replace: '\n' }],
+  },
+  {
+    name: 'a schedule is ignored in favour of the interval',
+    seeds: [7],
+    edits: [
+      { file: 'src/pipeline/plan.ts', find: 'if (timetable) {', replace: 'if (timetable && nowMs < 0) {' },
+    ],
+  },
+  {
+    name: 'an occurrence that has been placed is placed again',
+    seeds: [88],
+    edits: [
+      {
+        file: 'src/schedule/scheduled-placement.ts',
+        find: 'Math.max(Math.min(lastEndedMs, nowMs), nextRunAtMs - 1)',
+        replace: 'Math.min(lastEndedMs, nowMs)',
+      },
+    ],
+  },
+  {
+    name: 'an occurrence during a run is caught up after it',
+    seeds: [8],
+    edits: [
+      {
+        file: 'src/schedule/scheduled-placement.ts',
+        find: 'Math.max(Math.min(lastEndedMs, nowMs), nextRunAtMs - 1)',
+        replace: 'nextRunAtMs - 1',
+      },
+    ],
+  },
+  {
+    name: 'after an outage a schedule continues with the first missed occurrence',
+    seeds: [42],
+    edits: [
+      {
+        file: 'src/schedule/slot.ts',
+        find: 'around(Math.max(sinceMs, nowMs))',
+        replace: 'around(sinceMs)',
+      },
+    ],
+  },
+  {
+    name: 'a repeated local time runs twice',
+    seeds: [22],
+    edits: [
+      {
+        file: 'src/schedule/time-zone.ts',
+        find: 'if (before <= offsetAt(ms)) return wallMs;',
+        replace: 'if (before <= offsetAt(ms) + dayMs) return wallMs;',
+      },
+    ],
   },
   {
     name: 'jitter exceeds its maximum',
@@ -346,7 +397,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run ends without unblocking the jobs behind it',
-    seeds: [19],
+    seeds: [49],
     edits: [
       {
         file: commit,
@@ -369,7 +420,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a tick uses the clock of its process',
-    seeds: [8],
+    seeds: [7],
     edits: [
       ownClock,
       {

@@ -38,12 +38,23 @@ export async function runOperatorAction(simulation: Simulation, operator: Engine
   const action = random.pick(stalled.includes(account) && random.chance(0.5) ? disruptiveActions : actions);
   // Items without a dedupe key would be stored again.
   if (account.kind === 'plain' && (action === 'full' || action === 'rewind')) return;
-  simulation.trace.step(`operator: ${action} ${account.name}`);
+  await perform(simulation, `${action} ${account.name}`, () =>
+    performAction(simulation, operator, action, account),
+  );
+}
+
+/** Continues in later steps. */
+export async function perform(
+  simulation: Simulation,
+  action: string,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  simulation.trace.step(`operator: ${action}`);
   simulation.operatorActions++;
-  void performAction(simulation, operator, action, account)
+  void work()
     .then(
-      () => simulation.trace.remark(`operator: ${action} ${account.name} done`),
-      (error: unknown) => onError(simulation, `${action} ${account.name}`, error),
+      () => simulation.trace.remark(`operator: ${action} done`),
+      (error: unknown) => onError(simulation, action, error),
     )
     .finally(() => simulation.operatorActions--);
   await simulation.stepScheduler.settle();

@@ -38,11 +38,16 @@ export async function simulate(database: SimulatedDatabase, seed: number): Promi
 }
 
 async function run(simulation: Simulation): Promise<Violation[]> {
-  const { database, random, clock, fakeProvider } = simulation;
+  const { database, random, clock, fakeProvider, schedules } = simulation;
   const intervals = fakeProvider.accounts.map(() =>
     random.chance(0.5) ? random.pick([60, 75, 120, 30]) : undefined,
   );
-  await database.begin(fakeProvider.accounts, new Date(clock.nowMs - 3_600_000), intervals);
+  await database.begin(
+    fakeProvider.accounts,
+    new Date(clock.nowMs - 3_600_000),
+    intervals,
+    fakeProvider.accounts.map(() => schedules?.drawColumn()),
+  );
   const operator = simulation.create('operator');
   startFleet(simulation);
   await simulation.stepScheduler.settle();

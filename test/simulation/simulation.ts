@@ -8,6 +8,7 @@ import { crashEngine } from './fleet.ts';
 import { checkClaimsAreDue, checkReapedLeases } from './leases.ts';
 import { injectAtStatement } from './moments.ts';
 import { type Random, seeded } from './random.ts';
+import { drawSchedules, noteSchedules, type Schedules } from './schedules.ts';
 import { recordSituations, type SituationRecorder } from './situations.ts';
 import { mayNotify } from './statements.ts';
 import {
@@ -25,6 +26,7 @@ export interface Simulation {
   readonly clock: { nowMs: number };
   readonly profile: FaultProfile;
   readonly config: SimulatedConfig;
+  readonly schedules: Schedules | undefined;
   readonly trace: Trace;
   readonly wire: Wire;
   readonly stepScheduler: StepScheduler;
@@ -54,7 +56,9 @@ const startMs = Date.parse('2025-03-01T12:00:00Z');
 
 export function openSimulation(database: SimulatedDatabase, seed: number): Simulation {
   const random = seeded(`seed ${seed}`);
-  const clock = { nowMs: startMs + random.integer(0, 86_400_000) };
+  const defaultStartMs = startMs + random.integer(0, 86_400_000);
+  const schedules = drawSchedules(random.fork('schedules'), defaultStartMs);
+  const clock = { nowMs: schedules?.startMs ?? defaultStartMs };
   const now = () => clock.nowMs;
   const profile = drawFaultProfile(random.fork('mood'));
   const config = drawConfig(random.fork('config'), profile);
@@ -70,6 +74,7 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
   const ownsId = (owner: string, id: string) => enginesByOwner.get(owner)?.ownsId(id) ?? false;
   const wire = watchWire(now, profile.settings, (end: StatementEnd) => {
     recorder.onStatement(end);
+    noteSchedules(simulation, end);
     checkReapedLeases(simulation, end);
     checkClaimsAreDue(simulation, end);
     wakePausedEngines(end);
@@ -201,6 +206,7 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
     clock,
     profile,
     config,
+    schedules,
     trace,
     wire,
     stepScheduler,

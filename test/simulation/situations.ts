@@ -42,6 +42,8 @@ export const situations = [
   'a connector killed its process twice in a row',
   'a job failed because its processes died',
   'a suspect job waited for another',
+  'a schedule caught up after an outage',
+  'a schedule crossed a daylight saving change',
   'sessions started with another isolation level',
   'sessions started with another date style',
 ] as const;

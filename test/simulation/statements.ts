@@ -51,6 +51,8 @@ const kinds: readonly [name: string, text: RegExp][] = [
   ['set status', /^UPDATE \S+connections SET status = \$4/],
   ['activate', /^UPDATE \S+connections\s+SET status = 'active'/],
   ['write cursor', /^UPDATE \S+connections\s+SET metadata = CASE WHEN \$2/],
+  ['write schedule', /^UPDATE \S+connections SET schedule/],
+  ['move job', /^UPDATE \S+sync_jobs SET scheduled_at = \$/],
   ['cancel job', /^UPDATE \S+sync_jobs\s+SET status = 'cancelled'/],
   ['request rerun', /^UPDATE \S+sync_jobs SET rerun_priority/],
   ['bring forward', /^UPDATE \S+sync_jobs\s+SET scheduled_at = least/],

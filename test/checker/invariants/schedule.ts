@@ -1,5 +1,6 @@
 import { hasEvent } from '../causes.ts';
 import { engineOnly } from '../invariant.ts';
+import { occurrencesOf } from '../occurrences.ts';
 import {
   instantMs,
   intervalPlacementsOf,
@@ -101,13 +102,14 @@ export const placedWhenActive = engineOnly(
       .map((placed) => ({ ...subject(placed), detail: `it is ${placed.after.status}` })),
 );
 
-/** SCH-1: the job and next_run_at are written in one transaction. */
+/** SCH-1: the job and next_run_at are written in one transaction. Schedules: see timetable.ts. */
 export const movesWithAJob = engineOnly(
   'next_run_at changes only with a new job, a changed interval or schedule, or a repair',
   (commit, state, schedule) => {
     const placed = new Set(placementsOf(commit, state, schedule).map(({ after }) => after.id));
     return commit.connections.flatMap(({ before, after }) => {
       if (!before || !after || nextRunAt(before) === nextRunAt(after)) return [];
+      if (occurrencesOf(after.schedule)) return [];
       const moves = ['interval_changed', 'schedule_changed', 'schedule_repaired'].map(
         (kind) => `connection.${kind}`,
       );
