@@ -99,6 +99,23 @@ describe('types: connectors', () => {
     ];
   });
 
+  compiles('types: with schemas in a constant, a kind in the return statement needs no `as const`', () => {
+    const signalSchemas = { 'issue.opened': z.object({ title: z.string() }), 'issue.closed': z.object({}) };
+    return defineConnector({
+      provider: 'p',
+      name: 'P',
+      cursorSchema: z.number(),
+      signalSchemas,
+      sync: async ({ cursor = 0 }) => {
+        const titles = [String(cursor)];
+        return {
+          signals: titles.map((title) => ({ kind: 'issue.opened', occurredAt: '', payload: { title } })),
+          nextCursor: cursor + 1,
+        };
+      },
+    });
+  });
+
   it('types: connectors of syncline/connectors have their slug and config', () => {
     expectTypeOf(github().provider).toEqualTypeOf<'github'>();
     expectTypeOf(github({ provider: 'github-enterprise' }).provider).toEqualTypeOf<'github-enterprise'>();
