@@ -103,7 +103,7 @@ describe('signal schemas', () => {
   it('config: a schema that is none is rejected with its kind', () => {
     const wrong = returning([], { 'issue.opened': { title: 'string' } as unknown as StandardSchemaV1 });
     expect(() => createSyncline({ database: database.url, connectors: [wrong] })).toThrow(
-      'connectors[0].signalSchemas["issue.opened"] must be a Standard Schema, such as zod\'s.',
+      'connectors[0].signalSchemas["issue.opened"] must be a Standard Schema, such as zod\'s, got object.',
     );
   });
 });
