@@ -31,7 +31,7 @@ describe('syncline migrate', () => {
       version: 12,
     });
     const second = await runCli(['migrate'], onDatabase(env));
-    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 11).\n' });
+    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 12).\n' });
   });
 });
 

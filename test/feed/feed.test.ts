@@ -108,6 +108,11 @@ async function effects(): Promise<string[]> {
 }
 
 describe('the feed with concurrent writers and a consumer that is killed repeatedly', () => {
+  beforeEach(async () => {
+    await sql('DROP TABLE IF EXISTS public.effects');
+    await sql('CREATE TABLE public.effects (n serial, signal_id uuid, cursor text)');
+  });
+
   it('FEED-1: a consumer that stores its cursor gets every signal once, in commit order', async () => {
     let written: Written[] | undefined;
     const writing = write(50, 20).then((all) => {
@@ -163,11 +168,6 @@ describe('options of the feed', () => {
     await expect(engine().signals.feed({ after: 'start' }).next()).rejects.toThrow(
       'after must be beginning, latest or a cursor of the feed, got "start".',
     );
-  });
-
-  beforeEach(async () => {
-    await sql('DROP TABLE IF EXISTS public.effects');
-    await sql('CREATE TABLE public.effects (n serial, signal_id uuid, cursor text)');
   });
 });
 
