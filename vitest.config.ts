@@ -63,7 +63,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          include: isFullSize ? [] : unit,
+          include: isFullSize ? sized().filter((file) => file.endsWith('.unit.test.ts')) : unit,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

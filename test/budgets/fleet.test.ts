@@ -53,14 +53,14 @@ async function end(spenders: Running[]): Promise<SpenderResult> {
   return { requests: sum('requests'), refused: sum('refused'), statements: sum('statements') };
 }
 
-const startFour = (options: SpenderOptions) => Array.from({ length: 4 }, () => start(options));
+const startFleet = (options: SpenderOptions) => Array.from({ length: sized(4, 3) }, () => start(options));
 const hour = { limit: sized(5000, 2000), perSeconds: 3600 };
 
 describe('budgets: several processes share a budget', () => {
-  it('budgets: four processes use up an hourly limit without exceeding it', async () => {
+  it('budgets: several processes use up an hourly limit without exceeding it', async () => {
     const provider = await limitedProvider({ limit: hour.limit, periodMs: 3_600_000, reports: 'epoch' });
     const credentialId = '00000000-0000-4000-8000-0000000000a1';
-    const spenders = startFour({ provider: provider.url, ...hour, credentialId, until: 'empty' });
+    const spenders = startFleet({ provider: provider.url, ...hour, credentialId, until: 'empty' });
     await Promise.all(spenders.map((spender) => spender.output(/^empty$/m)));
     const { requests, refused, statements } = await end(spenders);
     expect(refused).toBe(0);
@@ -82,7 +82,7 @@ describe('budgets: several processes share a budget', () => {
       reports: 'epoch',
     });
     const credentialId = '00000000-0000-4000-8000-0000000000a2';
-    const spenders = startFour({ provider: provider.url, ...hour, credentialId, until: 'empty' });
+    const spenders = startFleet({ provider: provider.url, ...hour, credentialId, until: 'empty' });
     await Promise.all(spenders.map((spender) => spender.output(/^empty$/m)));
     const { requests, refused } = await end(spenders);
     expect(refused).toBe(0);
@@ -97,13 +97,13 @@ describe('budgets: several processes share a budget', () => {
     expect(Math.abs((row?.resets_at.getTime() ?? 0) - endsAtMs)).toBeLessThan(3000);
   });
 
-  /** Four processes use up several windows of a provider. */
+  /** Several processes use up several windows of a provider. */
   async function useWindows(windows: Pick<ProviderOptions, 'reports' | 'alignedToMs'>, credentialId: string) {
     // Long enough that on a busy machine no request takes half a window to arrive.
     const periodMs = 6000;
     const provider = await limitedProvider({ limit: 300, periodMs, ...windows });
     const options = { provider: provider.url, limit: 300, perSeconds: periodMs / 1000, credentialId };
-    const spenders = startFour({ ...options, until: 'sigterm' });
+    const spenders = startFleet({ ...options, until: 'sigterm' });
     const enough = sized(3, 1);
     await until(`${enough} windows have ended`, () => provider.windows.length > enough);
     const { refused } = await end(spenders);

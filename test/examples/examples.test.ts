@@ -27,7 +27,7 @@ const { devDependencies } = JSON.parse(read(root, 'package.json')) as {
 
 const all = readdirSync(source).filter((name) => existsSync(join(source, name, 'package.json')));
 /** Few, because `npm test` installs their dependencies. */
-const chosen = isFullSize ? all : ['feed-consumer', 'own-connector', 'testing-connectors'];
+const chosen = isFullSize ? all : ['feed-consumer', 'own-connector'];
 
 /** The npm variables of the test run point to this project. */
 const npmVariables = Object.keys(process.env).filter((name) => name.startsWith('npm_'));

@@ -20,8 +20,8 @@ import {
   startWorker,
 } from '../support/worker.ts';
 
-/** At small size every sixth point: over the three pages, many kinds of statements. */
-const stride = sized(1, 10);
+/** At small size few points: over the three pages, many kinds of statements. */
+const stride = sized(1, 15);
 const isChosen = (_: string, index: number) => index % stride === 0;
 
 const leaseSeconds = 2;

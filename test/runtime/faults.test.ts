@@ -9,6 +9,7 @@ import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, tenant, useDatabase } from '../support/database.ts';
 import { startCli } from '../support/process.ts';
 import { restartPostgres } from '../support/restart.ts';
+import { sized } from '../support/size.ts';
 import { until } from '../support/until.ts';
 
 type Sql = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
@@ -54,9 +55,9 @@ describe('SCH-1: kill -9 in the middle of a tick', () => {
   });
 
   it('SCH-1: after repeated kills, jobs and metadata agree, and every job is placed once', async () => {
-    const total = 30_000;
+    const total = sized(30_000, 15_000);
     await sql(insertConnections(total));
-    for (let killed = 0; killed < 5; killed++) {
+    for (let killed = 0; killed < sized(5, 3); killed++) {
       const goal = (await count(sql, 'syncline.sync_jobs')) + 500;
       const tick = startTick();
       await tick.until(`${goal} jobs`, async () => (await count(sql, 'syncline.sync_jobs')) >= goal);

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useDatabase } from '../support/database.ts';
 import type { Finished, Running } from '../support/process.ts';
+import { sized } from '../support/size.ts';
 import { until } from '../support/until.ts';
 import {
   addConnections,
@@ -42,7 +43,7 @@ interface Change {
 describe('EXE-3: eight executors in four processes, one of them killed', () => {
   const database = useDatabase();
   const { sql } = database;
-  const names = Array.from({ length: 100 }, (_, i) => `busy-${i}`);
+  const names = Array.from({ length: sized(100, 50) }, (_, i) => `busy-${i}`);
   const providers = ['north', 'south', 'east'];
   const types = ['incremental', 'full', 'webhook'];
   let changes: Change[];

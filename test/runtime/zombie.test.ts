@@ -9,6 +9,7 @@ import { tenant, useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
 import { startProxy } from '../support/proxy.ts';
 import { restartPostgres } from '../support/restart.ts';
+import { sized } from '../support/size.ts';
 import { until } from '../support/until.ts';
 import {
   addConnections,
@@ -215,7 +216,7 @@ describe('a COMMIT without a response', () => {
 
 describe('EXE-5: Postgres is killed while an executor runs jobs', () => {
   const folders: string[] = [];
-  const slugs = Array.from({ length: 200 }, (_, i) => `killed-${i}`);
+  const slugs = Array.from({ length: sized(200, 100) }, (_, i) => `killed-${i}`);
   let server: EmbeddedPostgres;
   afterEach(() => server?.stop());
   afterAll(() => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSchedule } from '../../src/schedule/parse-schedule.ts';
 import { readTimetable, type Timetable, timetableOf } from '../../src/schedule/timetable.ts';
+import { sized } from '../support/size.ts';
 
 const minute = 60_000;
 const day = 86_400_000;
@@ -120,7 +121,7 @@ describe('SCH-12: occurrences', () => {
         const [next, afterNext] = all.filter((ms) => ms > nowMs);
         expect([latestMs, nextMs, afterNextMs]).toEqual([all.findLast((ms) => ms <= nowMs), next, afterNext]);
       }),
-      { numRuns: 150 },
+      { numRuns: sized(150, 50) },
     );
   });
 
@@ -144,7 +145,7 @@ describe('SCH-12: occurrences', () => {
           timetable({ cron, timeZone }).around(nowMs),
         );
       }),
-      { numRuns: 150 },
+      { numRuns: sized(150, 50) },
     );
   });
 
@@ -172,7 +173,7 @@ describe('SCH-12: occurrences', () => {
         const before = { tz: 'UTC', currentDate: new Date(nowMs + 1) };
         expect(latestMs).toBe(CronExpressionParser.parse(cron, before).prev().getTime());
       }),
-      { numRuns: 200 },
+      { numRuns: sized(200, 70) },
     );
   });
 
@@ -219,7 +220,7 @@ describe('SCH-12: the column', () => {
         if (invalid) expect(invalid).toMatchObject({ field: 'schedule' });
         else if (read) expect(read.around(0).nextMs).toBeGreaterThan(0);
       }),
-      { numRuns: 300 },
+      { numRuns: sized(300, 100) },
     );
   });
 });

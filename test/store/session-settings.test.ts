@@ -109,7 +109,7 @@ const pages = connector(async ({ cursor, connection, credentials }) => {
 const connections = 12;
 
 describe('DB-5: a complete sync works as a role with', () => {
-  it.each(sampled(hostile, 2))('%s', async (_, settings) => {
+  it.each(sampled(hostile, 3))('%s', async (_, settings) => {
     await database.empty();
     await sql('TRUNCATE rollups');
     const url = await urlWithSettings(settings);

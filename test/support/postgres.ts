@@ -44,9 +44,18 @@ async function startDisposable() {
     ports: systemPorts,
     folder: mkdtempSync(join(disposableRoot(), 'syncline-test-')),
     keep: false,
-    // fsync off: the data is discarded, and tests that kill Postgres start their own server.
-    // Autovacuum would update statistics and hold snapshots at random times, which changes counts in tests.
-    settings: { fsync: 'off', max_connections: '300', shared_buffers: '32MB', autovacuum_naptime: '1d' },
+    settings: {
+      // The data is discarded, and tests that kill Postgres start their own server.
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      wal_level: 'minimal',
+      max_wal_senders: '0',
+      // Autovacuum would update statistics and hold snapshots at random times, which changes counts in tests.
+      autovacuum_naptime: '1d',
+      max_connections: '300',
+      shared_buffers: '32MB',
+    },
   });
   const { username, password } = new URL(server.url);
   // A login with the default 4096 iterations takes twice as much CPU time, and tests log in thousands of times.

@@ -17,7 +17,7 @@ const pending = `sync_jobs WHERE status IN ('queued', 'running')`;
 
 beforeEach(() => database.empty());
 
-const hints = sized(1000, 250);
+const hints = sized(1000, 100);
 
 /** A service without an executor that records its statements. */
 async function startRecordingService(connectors: Connector[] = [hooked({ verify: githubSignature() })]) {
@@ -111,7 +111,7 @@ describe('hints: many hints become one run, and none is lost', () => {
     });
     await worker.start({ roles: ['executor'] });
     const connections = await Promise.all([1, 2, 3, 4].map(() => connection(receiver)));
-    const hintsPerConnection = 60;
+    const hintsPerConnection = sized(60, 25);
     await forEachConcurrently(4, connections, async ({ id, send }) => {
       for (let i = 1; i <= hintsPerConnection; i++) {
         // Up to seven changes per hint, so that walks have several pages.
