@@ -81,7 +81,9 @@ export function shapesOf(operation: Operation): Shape[] {
 }
 
 /** A nested property is required only if its parents are. */
-export function isNeeded({ fields }: Operation, field: Field): boolean {
+export function isNeeded({ id, fields }: Operation, field: Field): boolean {
+  // Needed with a tenant's key: only operators may send tenant_name instead.
+  if (id === 'createConnection' && field.name === 'tenant_id') return true;
   const isPartOfNeeded = fields
     .filter((outer) => outer !== field && outer.in === field.in)
     .filter((outer) => outer.path.every((name, i) => field.path[i] === name))

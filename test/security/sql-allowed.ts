@@ -20,6 +20,10 @@ export const allowed: Record<string, Record<string, string>> = {
   },
   'store/migrate.ts': {
     quoted: 'the schema, quoted by the driver',
+    'pg.escapeIdentifier(config.schema)': 'the schema, quoted by the driver',
+    "applied.join(', ')": 'text of an error',
+    "command.split('\\n').at(-1)?.trim()": 'text of a log line',
+    name: 'text of an error, or of a log line',
     blocked: 'text of an error',
     waited: 'text of an error',
     'config.schema': 'text of an error',
@@ -130,6 +134,7 @@ export const allowedTexts: Record<string, Record<string, string>> = {
   'store/migrate.ts': {
     'beginText(client, false, unlimited)': 'see store/session.ts',
     text: 'a statement of suitable.ts, or a migration file',
+    command: 'part of a migration file',
   },
   'store/gated.ts': { text: 'a statement of the store' },
   'store/reserved.ts': { text: 'a statement of the store' },
