@@ -144,7 +144,7 @@ async function untilComplete({ postgres, provider }: FaultContext, schema: strin
 
 let upgrades = 0;
 
-/** Processes of this release run while the next one migrates, and then beside its processes. */
+/** Processes of both releases run while the next one migrates, and afterwards. */
 const upgrade: Fault = {
   kind: 'upgrade',
   lane: 'processes',
@@ -174,14 +174,14 @@ async function runUpgrade(
   const oldWorker = current.startWorker();
   await untilComplete(context, schema);
 
-  await next.expectRefusal(new RegExp(`is at version ${newest}; this release needs version ${newest + 1}`));
+  const earlyWorker = next.startWorker();
   await Promise.all([next.migrate(), next.migrate()]);
   const newWorker = next.startWorker();
   await untilComplete(context, schema);
   await current.expectRefusal(
     new RegExp(`is at version ${newest + 1}; this release supports versions up to ${newest}`),
   );
-  for (const worker of [oldWorker, newWorker]) {
+  for (const worker of [oldWorker, earlyWorker, newWorker]) {
     const exit = await worker.end('SIGTERM');
     if (exit !== '0')
       context.onProblem(`${worker.name} exited with ${exit} after SIGTERM: ${worker.output()}`);
