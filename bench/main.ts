@@ -1,7 +1,7 @@
 /** Measures Syncline and its peers on one embedded Postgres server. See docs/benchmarks.md for the commands. */
 import { parseArgs } from 'node:util';
 import { type Comparison, runComparison, type Subject } from './comparison/comparison.ts';
-import { bareJobs, limitSubjects, realJob } from './comparison/subjects.ts';
+import { bareJobs, earlierBuild, limitSubjects, realJob } from './comparison/subjects.ts';
 import { growthScale, measureGrowth } from './growth/measure.ts';
 import { measureLatency } from './latency/measure.ts';
 import { measureManySchedules } from './many-schedules/measure.ts';
@@ -17,9 +17,11 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '120' },
     quick: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
+    against: { type: 'string' },
   },
 });
 const scaleName = options.quick ? 'quick' : 'full';
+const earlier = options.against === undefined ? [] : [earlierBuild(options.against)];
 const comparisons: Record<string, Comparison> = {};
 
 async function compare(bench: Bench, name: string, subjects: Subject[], jobs: number): Promise<Comparison> {
@@ -32,7 +34,7 @@ async function compare(bench: Bench, name: string, subjects: Subject[], jobs: nu
 const measurements = {
   'bare-jobs': (bench: Bench) => compare(bench, 'bare-jobs', bareJobs, 20_000),
   'real-job': (bench: Bench) => compare(bench, 'real-job', realJob, 10_000),
-  limit: (bench: Bench) => compare(bench, 'limit', limitSubjects, 20_000),
+  limit: (bench: Bench) => compare(bench, 'limit', [...limitSubjects, ...earlier], 20_000),
   latency: (bench: Bench) => measureLatency(bench, scaleName),
   'many-schedules': (bench: Bench) => measureManySchedules(bench, scaleName),
   growth: (bench: Bench) => measureGrowth(bench, growthScale(Number(options.minutes))),

@@ -8,6 +8,7 @@ import { startWorkers, type Workers } from './workers.ts';
 export interface Subject {
   name: string;
   script: URL;
+  env?: Record<string, string>;
   /** The fastest is the last. */
   variants: string[];
   /** SQL condition: no job waits and no job runs. */
@@ -50,7 +51,7 @@ export async function runComparison(
   subjects: Subject[],
   { jobs, rounds: count, quick = false }: { jobs: number; rounds: number; quick?: boolean },
 ): Promise<Comparison> {
-  const workers = subjects.map(({ script }) => startWorkers(script));
+  const workers = subjects.map(({ script, env }) => startWorkers(script, env));
   const rounds: Timing[][] = [];
   try {
     for (let round = 0; round <= count; round++) {

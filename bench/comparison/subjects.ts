@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type pg from 'pg';
 import { createFleet, fillConnections } from '../tools/fleet.ts';
 import { requireCount, withClient } from '../tools/postgres.ts';
@@ -6,6 +7,7 @@ import { verifyStored } from './store.ts';
 
 export const synclineName = 'Syncline';
 export const limitName = 'SQL only';
+export const earlierName = 'Syncline, earlier';
 export const schemaName = 'bench';
 const script = (name: string) => new URL(`${name}.ts`, import.meta.url);
 
@@ -53,6 +55,13 @@ export const limitSubjects = [
   { ...syncline, name: limitName, script: script('sql-subject'), variants: ['procedures'] },
   syncline,
 ];
+
+/** A build of another commit: `folder` is its checkout. */
+export const earlierBuild = (folder: string): Subject => ({
+  ...syncline,
+  name: earlierName,
+  env: { SYNCLINE_DIST: resolve(folder, 'dist') },
+});
 
 /** Creates hourly connections that all came due within the last ten seconds. */
 export function createDueFleet(url: string, size: number): Promise<void> {

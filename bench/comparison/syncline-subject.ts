@@ -1,5 +1,6 @@
 /** Worker process of Syncline. `add` runs one scheduler tick; `run` starts the executor. */
-import { createSyncline, defineConnector, type Syncline } from '../../dist/index.js';
+import type { Syncline } from '../../dist/index.js';
+import { createSyncline, defineConnector } from '../tools/build-under-test.ts';
 import { providers, syncResult } from '../tools/fleet.ts';
 import { reportDone, serveCommands } from '../tools/serve-commands.ts';
 import { createDueFleet, schemaName } from './subjects.ts';

@@ -12,12 +12,12 @@ export type WorkerApi = {
 };
 
 /** Two worker processes of one subject. They live for all rounds, so rounds measure compiled code. */
-export function startWorkers(script: URL) {
+export function startWorkers(script: URL, env?: Record<string, string>) {
   let done = 0;
   const onDone = (jobs: number) => {
     done += jobs;
   };
-  const children = [1, 2].map(() => startChild<WorkerApi>(script, { onDone }));
+  const children = [1, 2].map(() => startChild<WorkerApi>(script, { onDone, env }));
   return {
     call: async <Name extends keyof WorkerApi>(
       count: number,

@@ -8,16 +8,27 @@ export interface Child<Api extends Handlers> {
   end(): Promise<void>;
 }
 
+interface ChildOptions {
+  onDone?: (jobs: number) => void;
+  execArgv?: string[];
+  env?: Record<string, string> | undefined;
+}
+
 const graceMs = 5000;
 
 /** Runs a script that calls `serveCommands`. `onDone` receives the job counts that the script reports. */
 export function startChild<Api extends Handlers>(
   script: URL,
-  { onDone = () => {}, execArgv = [] }: { onDone?: (jobs: number) => void; execArgv?: string[] } = {},
+  { onDone = () => {}, execArgv = [], env }: ChildOptions = {},
 ): Child<Api> {
   // Standard output is reserved for the report.
   const stdio: ('ignore' | 'ipc' | 2)[] = ['ignore', 2, 2, 'ipc'];
-  const child = fork(fileURLToPath(script), { stdio, serialization: 'advanced', execArgv });
+  const child = fork(fileURLToPath(script), {
+    stdio,
+    serialization: 'advanced',
+    execArgv,
+    env: { ...process.env, ...env },
+  });
   const pending = new Map<number, { resolve: (answer: never) => void; reject: (error: Error) => void }>();
   let lastId = 0;
   child.on('message', (message) => {

@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { createSyncline, type SyncContext, type Syncline, type SyncResult } from '../../dist/index.js';
+import type { SyncContext, Syncline, SyncResult } from '../../dist/index.js';
+import { createSyncline } from './build-under-test.ts';
 
 export interface Fleet {
   size: number;
