@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
+import { type Refusals, recordRefusals } from '../../src/http/refusals.ts';
 import { startServer } from '../../src/http/server.ts';
 import { createSyncline, type Syncline } from '../../src/index.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
@@ -35,15 +36,26 @@ let own: Belongings;
 let foreign: Belongings;
 let findForeign: Finder;
 
-const appOf = (syncline: Syncline) =>
-  createApp({ syncline, log: silent, version: 'test', metrics: () => 'metrics', live: { pulseMs: 40 } });
+const appOf = (syncline: Syncline, refusals?: Refusals) =>
+  createApp({
+    syncline,
+    log: silent,
+    version: 'test',
+    metrics: () => 'metrics',
+    live: { pulseMs: 40 },
+    refusals,
+  });
 
 async function serve(syncline = world.engine) {
-  const server = await startServer({ app: appOf(syncline), host: '127.0.0.1', port: 0, ports: systemPorts });
+  const refusals = recordRefusals(syncline, silent);
+  const app = appOf(syncline, refusals);
+  const server = await startServer({ app, host: '127.0.0.1', port: 0, ports: systemPorts });
   const connected = wireTo(server.url);
   const close = async () => {
     connected.close();
     await server.close();
+    // Otherwise the last count is written up to a minute later, during another test.
+    await refusals.close();
   };
   return { wire: connected, close };
 }
