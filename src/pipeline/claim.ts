@@ -15,7 +15,6 @@ import {
 import { type Database, enableTriggers, type Queryable } from '../store/database.ts';
 import { isConflict, violatedConstraint } from '../store/database-errors.ts';
 import { wakeExecutors } from '../store/wake.ts';
-import { isObject } from '../values/is-object.ts';
 import type { ClaimPosition } from './claim-position.ts';
 import type { RunResources } from './resources.ts';
 
@@ -46,12 +45,15 @@ export interface ClaimedJob {
   wasParked: boolean;
   /** EXE-9. */
   isSuspect: boolean;
-  cursor: unknown;
+  /** JSON text. Each reader parses its own value: a connector may modify it. */
+  cursor: string | undefined;
   connection: {
     externalId: string | undefined;
     credentialId: string | undefined;
-    config: unknown;
-    metadata: Record<string, unknown>;
+    /** JSON text. */
+    config: string;
+    /** JSON text. */
+    metadata: string;
   };
 }
 
@@ -227,12 +229,12 @@ function toJob(row: ReadyRow, claimId: string, startedAt: Date): ClaimedJob {
     lastEndedAt: row.last_incremental_ended_at ?? undefined,
     wasParked: row.was_parked,
     isSuspect: isSuspect(row.losses),
-    cursor: row.cursor ?? undefined,
+    cursor: row.cursor === null || row.cursor === 'null' ? undefined : row.cursor,
     connection: {
       externalId: row.external_id ?? undefined,
       credentialId: row.credential_id ?? undefined,
       config: row.config,
-      metadata: isObject(row.metadata) ? row.metadata : {},
+      metadata: row.metadata ?? '{}',
     },
   };
 }

@@ -4,10 +4,12 @@ import type { Connector, SyncContext } from '../contract/connector.ts';
 import type { Credential, CredentialHandle } from '../contract/credential.ts';
 import { PermanentError } from '../contract/errors.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
+import { isObject } from '../values/is-object.ts';
 import { maxDepth } from '../values/limits.ts';
 import { exceedsDepth } from '../values/nesting.ts';
 import { createSecretRedactor, type SecretRedactor, secretsOf, secretTexts } from '../values/redact.ts';
 import { check } from '../values/standard-schema.ts';
+import { parseStored } from '../values/stored-json.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { RunResources } from './resources.ts';
 import { checkResult, type Page } from './result.ts';
@@ -25,7 +27,7 @@ export interface RunOptions {
 
 export function redactorFor({ connection }: ClaimedJob, { oauth2, webhook }: Connector): SecretRedactor {
   return createSecretRedactor(() => [
-    ...secretTexts(connection.config),
+    ...secretTexts(parseStored(connection.config)),
     oauth2?.clientSecret,
     webhook?.secret,
   ]);
@@ -43,9 +45,9 @@ export function run(job: ClaimedJob, connector: Connector, options: RunOptions):
 }
 
 async function sync(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<Page> {
-  const { externalId, config, metadata } = job.connection;
+  const { externalId, config } = job.connection;
   const { abort, resources } = options;
-  let metadataCopy: Record<string, unknown> | undefined;
+  let parsedMetadata: Record<string, unknown> | undefined;
   let log: Logger | undefined;
   let credentials: CredentialHandle | undefined;
   let budgets: Budgets | undefined;
@@ -55,11 +57,10 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       tenantId: job.tenantId,
       provider: job.providerSlug,
       externalId,
-      config: await validate(connector.configSchema, config, 'connection.config', 'Correct it.'),
-      // The connector must not modify the original.
+      config: await validate(connector.configSchema, parseStored(config), 'connection.config', 'Correct it.'),
       get metadata() {
-        metadataCopy ??= structuredClone(metadata);
-        return metadataCopy;
+        parsedMetadata ??= metadataOf(job);
+        return parsedMetadata;
       },
     },
     cursor: await usableCursor(job, connector),
@@ -109,19 +110,18 @@ async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promi
     throw new PermanentError(
       `The stored cursor is nested deeper than ${maxDepth.result} levels. Correct it, or trigger a full sync.`,
     );
-  // judge() compares with the original.
-  return validate(
-    cursorSchema,
-    structuredClone(cursor),
-    'The stored cursor',
-    'Correct it, or trigger a full sync.',
-  );
+  return validate(cursorSchema, cursor, 'The stored cursor', 'Correct it, or trigger a full sync.');
 }
 
-/** EXE-4. */
-export function effectiveCursor({ cursor, type, connection }: ClaimedJob): unknown {
-  if (cursor !== undefined || type === 'full') return cursor;
-  return syncOf(connection.metadata)['cursor'] ?? undefined;
+/** EXE-4. A new value at each call. */
+export function effectiveCursor(job: ClaimedJob): unknown {
+  if (job.cursor !== undefined) return parseStored(job.cursor);
+  return job.type === 'full' ? undefined : (syncOf(metadataOf(job))['cursor'] ?? undefined);
+}
+
+function metadataOf({ connection }: ClaimedJob): Record<string, unknown> {
+  const metadata = parseStored(connection.metadata);
+  return isObject(metadata) ? metadata : {};
 }
 
 /** Permanent: a retry reads the same value. */

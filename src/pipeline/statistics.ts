@@ -12,13 +12,15 @@ export function measure(
 ): RollupWrite[] {
   const { rowOf, rows } = rowsByOwner();
   for (const { job, verdict } of settlements) {
+    const lagMs = startLagMs(job);
+    const dataAgeSeconds = verdict.outcome === 'succeeded' ? ageSeconds(job, now) : undefined;
     for (const tenantId of [operatorId, job.tenantId]) {
       const row = rowOf(tenantId, job.providerSlug);
       // A parked run is neither an attempt nor a retry.
       if (verdict.error?.parked !== true) row[outcomeColumn[verdict.outcome]]++;
       row.signals += stored.get(job.id) ?? 0;
-      count(row.lag, startLagMs(job), lagEdgesMs);
-      if (verdict.outcome === 'succeeded') count(row.age, ageSeconds(job, now), ageEdgesSeconds);
+      count(row.lag, lagMs, lagEdgesMs);
+      count(row.age, dataAgeSeconds, ageEdgesSeconds);
     }
   }
   return [...rows()];
@@ -50,8 +52,11 @@ function rowsByOwner() {
   const rows = new Map<string, RollupWrite>();
   const rowOf = (tenantId: string, provider: string): RollupWrite => {
     const key = `${tenantId} ${provider}`;
-    const row = rows.get(key) ?? emptyRow(tenantId, provider);
-    rows.set(key, row);
+    let row = rows.get(key);
+    if (!row) {
+      row = emptyRow(tenantId, provider);
+      rows.set(key, row);
+    }
     return row;
   };
   return { rowOf, rows: () => rows.values() };
@@ -60,7 +65,7 @@ function rowsByOwner() {
 const outcomeColumn = { succeeded: 'succeeded', failed: 'failed', requeued: 'retried' } as const;
 
 function emptyRow(tenantId: string, provider: string): RollupWrite {
-  const zeros = (edges: Edges) => Array.from({ length: edges.length + 1 }, () => 0);
+  const zeros = (edges: Edges) => new Array<number>(edges.length + 1).fill(0);
   const counts = { succeeded: 0, failed: 0, retried: 0, signals: 0 };
   return { tenantId, provider, ...counts, lag: zeros(lagEdgesMs), age: zeros(ageEdgesSeconds) };
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../contract/clock.ts';
 
@@ -36,21 +36,40 @@ export const systemPorts: Ports = {
 };
 
 let lastIdMs = 0;
+/** `lastIdMs` in the form of an id. */
+let idTime = '';
 let idsInMs = 0;
+/** Hexadecimal; one call to the generator serves hundreds of ids. */
+let randomDigits = '';
+let usedDigits = 0;
+const randomPoolBytes = 4096;
 
 /**
  * Strictly increasing: inserts stay at one end of the index. 12 bits count within a millisecond; on overflow
  * the next one is used.
  */
 function timeOrderedId(nowMs: number): string {
-  if (nowMs > lastIdMs) {
-    lastIdMs = nowMs;
-    idsInMs = 0;
-  } else if (++idsInMs > 0xfff) {
-    lastIdMs++;
-    idsInMs = 0;
-  }
-  const time = lastIdMs.toString(16).padStart(12, '0');
+  if (nowMs > lastIdMs) startMillisecond(nowMs);
+  else if (++idsInMs > 0xfff) startMillisecond(lastIdMs + 1);
   const count = idsInMs.toString(16).padStart(3, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${count}${randomUUID().slice(18)}`;
+  const random = takeDigits(16);
+  // The two upper bits are the UUID variant.
+  const variant = ((Number.parseInt(random.charAt(0), 16) & 3) | 8).toString(16);
+  return `${idTime}-7${count}-${variant}${random.slice(1, 4)}-${random.slice(4)}`;
+}
+
+function startMillisecond(ms: number): void {
+  const time = ms.toString(16).padStart(12, '0');
+  lastIdMs = ms;
+  idTime = `${time.slice(0, 8)}-${time.slice(8)}`;
+  idsInMs = 0;
+}
+
+function takeDigits(count: number): string {
+  if (usedDigits + count > randomDigits.length) {
+    randomDigits = randomBytes(randomPoolBytes).toString('hex');
+    usedDigits = 0;
+  }
+  usedDigits += count;
+  return randomDigits.slice(usedDigits - count, usedDigits);
 }

@@ -1,32 +1,32 @@
 /**
- * The driver's own formatter takes a fifth of the time of a placement. It still formats other element
- * types.
+ * One JSON.stringify per array: the driver escapes element by element. An array literal has the quotes and
+ * commas of JSON, but only the escapes `\"` and `\\`. The driver formats what differs.
  */
 export function arrayText(values: readonly unknown[]): string | readonly unknown[] {
-  let text = '{';
-  for (let i = 0; i < values.length; i++) {
-    const element = elementText(values[i]);
-    if (element === undefined) return values;
-    text += i === 0 ? element : `,${element}`;
+  const elements: unknown[] = [];
+  for (const value of values) {
+    const element = typeof value === 'object' && value !== null ? instantText(value) : value;
+    if (!isSameInJson(element)) return values;
+    elements.push(element);
   }
-  return `${text}}`;
+  const json = JSON.stringify(elements);
+  if (json.includes('\\') && elements.some(hasOtherEscapes)) return values;
+  return `{${json.slice(1, -1)}}`;
 }
-
-function elementText(value: unknown): string | undefined {
-  if (value === null || value === undefined) return 'NULL';
-  if (typeof value === 'string') return quoted(value);
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  return value instanceof Date ? instantText(value) : undefined;
-}
-
-/** Ids need no quotes; words do, because of NULL. */
-const plain = /^\d[\w-]*$/;
-const special = /["\\]/g;
-
-const quoted = (text: string) => (plain.test(text) ? text : `"${text.replace(special, '\\$&')}"`);
 
 /** Other years have more digits, or are BC. */
-function instantText(at: Date): string | undefined {
-  const year = at.getUTCFullYear();
-  return year >= 1 && year <= 9999 ? `"${at.toISOString()}"` : undefined;
+function instantText(value: object): unknown {
+  if (!(value instanceof Date)) return value;
+  const year = value.getUTCFullYear();
+  return year >= 1 && year <= 9999 ? value.toISOString() : value;
 }
+
+function isSameInJson(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  return typeof value === 'string' || typeof value === 'boolean' || value === null || value === undefined;
+}
+
+/** Control characters and lone surrogates, such as `\n` and `\ud800`. */
+const otherEscapes = /[\p{Cc}\p{Cs}]/u;
+
+const hasOtherEscapes = (value: unknown) => typeof value === 'string' && otherEscapes.test(value);

@@ -12,7 +12,8 @@ export interface ReadyRow {
   priority: number;
   attempts: number;
   scheduled_at: Date;
-  cursor: unknown;
+  /** JSON text, as are config and metadata: most runs read one of them. */
+  cursor: string | null;
   connection_status: string;
   /** Tenant or provider differs from the connection's. */
   is_foreign: boolean;
@@ -20,8 +21,8 @@ export interface ReadyRow {
   credential_id: string | null;
   was_parked: boolean;
   has_siblings: boolean;
-  config: unknown;
-  metadata: unknown;
+  config: string;
+  metadata: string | null;
   last_incremental_ended_at: Date | null;
   /** See schedule/losses.ts. */
   losses: unknown;
@@ -74,12 +75,12 @@ const lockedReady = `
   )
   SELECT locked.* FROM share l CROSS JOIN LATERAL (
     SELECT j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.priority, j.attempts,
-      j.scheduled_at, j.cursor, (j.error -> 'parked') IS NOT NULL AS was_parked,
+      j.scheduled_at, j.cursor::text, (j.error -> 'parked') IS NOT NULL AS was_parked,
       (SELECT s.id FROM :schema.sync_jobs s
        WHERE s.connection_id = j.connection_id AND s.status IN ('queued', 'running') AND s.id <> j.id
        LIMIT 1) IS NOT NULL AS has_siblings,
       j.tenant_id <> c.tenant_id OR j.provider_slug <> c.provider_slug AS is_foreign,
-      c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata,
+      c.status AS connection_status, c.external_id, c.credential_id, c.config::text, c.metadata::text,
       c.last_incremental_ended_at, c.losses
     FROM :schema.sync_jobs j JOIN :schema.connections c ON c.id = ANY (ARRAY[j.connection_id])
     WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL

@@ -43,7 +43,7 @@ export function sql<Row extends object>(
   return statement;
 }
 
-/** Rows as a relation, one array per column; `tenantId` becomes `tenant_id`. */
+/** A list of rows, or of columns by name, as a relation; `tenantId` becomes `tenant_id`. */
 export function unnest(alias: string, types: Record<string, string>, ordinality?: string): string {
   const arrays = Object.entries(types).map(([key, type]) => `:${alias}.${key}::${type}[]`);
   const columns = Object.keys(types).map((key) => key.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`));
@@ -83,6 +83,7 @@ function valuesOf(parameters: readonly Parameter[], values: Values): unknown[] {
   return parameters.map(({ name, column }) => {
     if (!(name in values)) throw new Error(`The statement needs a value for :${name}`);
     if (column === undefined) return values[name];
-    return (values[name] as readonly Values[]).map((row) => row[column]);
+    const rows = values[name] as readonly Values[] | Values;
+    return Array.isArray(rows) ? rows.map((row) => row[column]) : (rows as Values)[column];
   });
 }

@@ -148,12 +148,12 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
       isSuspect: false,
       startedAt: new Date(now()),
       lastEndedAt: undefined,
-      cursor: own,
+      cursor: own === undefined ? undefined : JSON.stringify(own),
       connection: {
         externalId: options.externalId,
         credentialId: credentials.id,
-        config: options.config ?? {},
-        metadata: { ...options.metadata, sync },
+        config: JSON.stringify(options.config ?? {}),
+        metadata: JSON.stringify({ ...options.metadata, sync }),
       },
     };
   }

@@ -325,6 +325,75 @@ describe('EXE-6: follow-up jobs', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('EXE-8: a secret stays hidden after the connector removed it from config, metadata and cursor', async () => {
+    const id = await connect({ metadata: { owner: { team: 'a' }, sync: { cursor: { page: 1 } } } });
+    await sql(`UPDATE connections SET config = '{"auth": {"token": "s3cret-value"}}' WHERE id = $1`, [id]);
+    await job(id);
+    const seen: unknown[] = [];
+    await drain(
+      connector(({ connection, cursor }) => {
+        const config = connection.config as { auth?: { token: string } };
+        const own = cursor as { page?: number };
+        seen.push(structuredClone({ config, cursor, metadata: connection.metadata }));
+        const token = config.auth?.token;
+        delete config.auth;
+        delete own.page;
+        for (const key of Object.keys(connection.metadata)) delete connection.metadata[key];
+        throw new PermanentError(`refused ${token}`);
+      }),
+    );
+    expect(seen).toEqual([
+      {
+        config: { auth: { token: 's3cret-value' } },
+        cursor: { page: 1 },
+        metadata: { owner: { team: 'a' }, sync: { cursor: { page: 1 } } },
+      },
+    ]);
+    expect(await onlyJob()).toMatchObject({ error: { message: 'refused [hidden]' } });
+    expect(await sql('SELECT metadata, config FROM connections')).toEqual([
+      {
+        metadata: { owner: { team: 'a' }, sync: { cursor: { page: 1 } } },
+        config: { auth: { token: 's3cret-value' } },
+      },
+    ]);
+  });
+
+  it('EXE-4: cursor and metadata are separate values of a run, and a JSON null cursor is none', async () => {
+    const id = await connect({ metadata: { sync: { cursor: { page: 1 } } } });
+    await job(id);
+    await sql(`UPDATE sync_jobs SET cursor = 'null'`);
+    const seen: unknown[] = [];
+    await drain(
+      connector(({ connection, cursor }) => {
+        (cursor as { page: number }).page = 2;
+        seen.push(connection.metadata);
+        return { signals: [], nextCursor: cursor };
+      }),
+    );
+    expect(seen).toEqual([{ sync: { cursor: { page: 1 } } }]);
+    expect(await cursorOf(id)).toEqual({ page: 2 });
+  });
+
+  it('EXE-4: a __proto__ key in a stored cursor is a key of the value', async () => {
+    const id = await connect();
+    await sql(
+      `UPDATE connections SET metadata = '{"sync": {"cursor": {"__proto__": {"x": 1}}}}' WHERE id = $1`,
+      [id],
+    );
+    await job(id);
+    const seen: unknown[] = [];
+    await drain(
+      connector(({ cursor }) => {
+        seen.push(Object.entries(cursor as object), (cursor as { x?: number }).x);
+        return { signals: [], nextCursor: cursor };
+      }),
+    );
+    expect(seen).toEqual([[['__proto__', { x: 1 }]], undefined]);
+    expect(await sql(`SELECT metadata #>> '{sync,cursor}' AS cursor FROM connections`)).toEqual([
+      { cursor: '{"__proto__": {"x": 1}}' },
+    ]);
+  });
+
   it('EXE-5: a cursor may contain text that looks like an escape sequence', async () => {
     const id = await connect();
     await job(id);

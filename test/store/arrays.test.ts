@@ -25,6 +25,10 @@ const awkward = [
   '1e5',
   '-',
   '\n\t',
+  '\\n',
+  '\x01\x7f\x9f',
+  '\u2028',
+  '😀',
   '0 ',
 ];
 
@@ -59,7 +63,9 @@ describe('array parameters', () => {
           expect(await roundTrip(list, 'timestamptz')).toEqual(list);
         }),
       );
-      expect(await roundTrip([1, -2, 0.5, null], 'float8')).toEqual([1, -2, 0.5, null]);
+      const numbers = [1, -2, 0.5, null, 1e300, -1e-300, 2 ** 53];
+      expect(await roundTrip(numbers, 'float8')).toEqual(numbers);
+      expect(await roundTrip([], 'text')).toEqual([]);
       expect(await roundTrip([true, false, null], 'boolean')).toEqual([true, false, null]);
     } finally {
       await client.end();
@@ -72,6 +78,9 @@ describe('array parameters', () => {
     ['nested lists', [['a']]],
     ['years of five digits', [new Date('+012345-01-01')]],
     ['invalid dates', [new Date(Number.NaN)]],
+    ['numbers that JSON does not have', [1, Number.NaN]],
+    ['texts with control characters', ['a', '\n']],
+    ['lone surrogates', ['a', '\ud800']],
   ])('%s are left to the driver', (_what, list) => {
     expect(arrayText(list)).toBe(list);
   });

@@ -59,7 +59,7 @@ describe('statements', () => {
     );
   });
 
-  it('statements: a list of rows becomes one array per column', async () => {
+  it('statements: a list of rows, or of columns, becomes one array per column', async () => {
     const statement = sql<{ key: string; n: number }>`
       SELECT r.tenant_id AS key, r.n FROM ${unnest('r', { tenantId: 'text', n: 'int' })} ORDER BY r.n`;
     statements.pop();
@@ -68,9 +68,11 @@ describe('statements', () => {
       { tenantId: 'a', n: 1, other: 0 },
     ];
     const db = { ...operator, query: database.sql };
-    expect(await statement.all(db, { r: rows })).toEqual([
+    const expected = [
       { key: 'a', n: 1 },
       { key: 'b', n: 2 },
-    ]);
+    ];
+    expect(await statement.all(db, { r: rows })).toEqual(expected);
+    expect(await statement.all(db, { r: { tenantId: ['b', 'a'], n: [2, 1] } })).toEqual(expected);
   });
 });
