@@ -15,7 +15,7 @@ export interface Status {
 /** On a connection of its own, so that a busy pool does not fail a health probe. */
 export const createStatus =
   (
-    probe: Pick<Database, 'query' | 'schema' | 'tables' | 'now'>,
+    probe: Pick<Database, 'query' | 'schema' | 'tables' | 'lookup' | 'now'>,
     { database: { schema }, scheduler: { tickIntervalSeconds } }: Config,
   ) =>
   async (): Promise<Status> => {

@@ -4,6 +4,7 @@ import { readTimetable } from '../schedule/timetable.ts';
 import { type Ahead, connectionsAhead, jobsAhead } from '../store/ahead.ts';
 import { type FeedSequence, feedSequence, isBehind } from '../store/feed-sequence.ts';
 import { expectedShape } from '../store/health/expected.ts';
+import { compareLookup } from '../store/health/lookup.ts';
 import { findIndexes } from '../store/health/shape.ts';
 import {
   findDuplicatePending,
@@ -14,6 +15,12 @@ import {
   sampleConnections,
 } from '../store/health/work.ts';
 import { type Check, error, formatCount, formatList, warning } from './check.ts';
+
+const idList = (ids: readonly string[]) =>
+  ids
+    .slice(0, 100)
+    .map((id) => `'${id}'`)
+    .join(', ');
 
 const guards = ['idx_sync_jobs_running', 'idx_sync_jobs_connection_type_status'];
 
@@ -56,10 +63,7 @@ const blocked: Check = {
         error(
           `Jobs of ${formatCount(ids.length, 'connection')} are marked as blocked without a blocking ` +
             `job, so no executor claims them: ${formatList(ids)}. A job was ended with triggers disabled.`,
-          `SELECT unblock_siblings(ARRAY[${ids
-            .slice(0, 100)
-            .map((id) => `'${id}'`)
-            .join(', ')}]::uuid[]);`,
+          `SELECT unblock_siblings(ARRAY[${idList(ids)}]::uuid[]);`,
         ),
       ],
     };
@@ -105,10 +109,7 @@ function sampled(
         error(
           `${formatCount(ids.length, one, many, Number.POSITIVE_INFINITY)} ${effect}: ` +
             `${formatList(ids, Number.POSITIVE_INFINITY)}.`,
-          `${remedy} WHERE id IN (${ids
-            .slice(0, 100)
-            .map((id) => `'${id}'`)
-            .join(', ')});`,
+          `${remedy} WHERE id IN (${idList(ids)});`,
         );
       return { detail: sampleDetail(sample), findings: ids.length === 0 ? [] : [finding()] };
     },
@@ -129,6 +130,36 @@ const dueAt = sampled('due_at', ({ is_due_at_wrong }) => is_due_at_wrong, {
   // The trigger derives due_at.
   remedy: 'UPDATE connections SET metadata = metadata',
 });
+
+const lookup: Check = {
+  name: 'connection_lookup',
+  group: 'work',
+  run: async ({ tx }) => {
+    const difference = await compareLookup(tx);
+    if (!difference) return { detail: 'not in this schema version', findings: [] };
+    const { unlisted, orphaned } = difference;
+    const findings = [];
+    if (unlisted.length > 0)
+      findings.push(
+        error(
+          `${formatCount(unlisted.length, 'connection has', 'connections have')} a missing or different row in ` +
+            `connection_lookup, so lists and searches do not find it: ${formatList(unlisted)}.`,
+          'INSERT INTO connection_lookup SELECT id, tenant_id, external_id FROM connections WHERE id IN ' +
+            `(${idList(unlisted)}) ON CONFLICT (connection_id) DO UPDATE SET tenant_id = excluded.tenant_id, ` +
+            'external_id = excluded.external_id;',
+        ),
+      );
+    if (orphaned.length > 0)
+      findings.push(
+        warning(
+          `${formatCount(orphaned.length, 'row', 'rows')} of connection_lookup without a connection: ` +
+            `${formatList(orphaned)}. The connection was deleted with triggers disabled.`,
+          `DELETE FROM connection_lookup WHERE connection_id IN (${idList(orphaned)});`,
+        ),
+      );
+    return { findings };
+  },
+};
 
 const metadata: Check = {
   name: 'metadata.sync',
@@ -250,6 +281,7 @@ export const workChecks: Check[] = [
   owners,
   waiting,
   dueAt,
+  lookup,
   metadata,
   tooFarAhead,
   feed,

@@ -143,8 +143,8 @@ export async function jobsAhead(db: Queryable, now: Date, aheadLimits: AheadLimi
 const judgedPage = `${limits}, page AS MATERIALIZED (
     SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own,
       ${scheduleSeconds}
-    FROM :scope.connections c
-    WHERE :after::uuid IS NULL OR c.id > :after ORDER BY c.id LIMIT :scan
+    FROM :scope.listed_connections c
+    WHERE :after::uuid IS NULL OR c.id > :after AND c.listed_id > :after ORDER BY c.id LIMIT :scan
   ), judged AS (
     SELECT p.id, CASE WHEN p.due_at > ${runLimit} THEN p.due_at END AS run_at,
       ARRAY(SELECT j.id::text FROM :schema.sync_jobs j

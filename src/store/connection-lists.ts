@@ -20,11 +20,11 @@ interface Walk {
   limit: number;
 }
 
-const indexed = `(:tenantId::uuid IS NULL OR c.tenant_id = :tenantId)
+const indexed = `(:tenantId::uuid IS NULL OR c.listed_tenant_id = :tenantId)
   AND (:inactive::text IS NULL OR c.status = :inactive AND c.status <> 'active')
   AND (NOT :onlyFailing::boolean OR c.failing_since IS NOT NULL)
-  AND (:externalId::text IS NULL OR c.external_id LIKE :externalId)
-  AND (:id::uuid IS NULL OR c.id = :id) AND (:after::uuid IS NULL OR c.id > :after)`;
+  AND (:externalId::text IS NULL OR c.listed_external_id LIKE :externalId)
+  AND (:id::uuid IS NULL OR c.id = :id) AND (:after::uuid IS NULL OR c.id > :after AND c.listed_id > :after)`;
 
 function filterValues({ tenantId, provider, status, health, search }: ConnectionFilter) {
   const isFailing = { ok: false, failing: true }[health as string];
@@ -44,7 +44,7 @@ function filterValues({ tenantId, provider, status, health, search }: Connection
 }
 
 const connectionsPage = withinBytes(
-  `SELECT * FROM (SELECT * FROM :scope.connections c WHERE ${indexed} ORDER BY c.id LIMIT :scan) c
+  `SELECT * FROM (SELECT * FROM :scope.listed_connections c WHERE ${indexed} ORDER BY c.id LIMIT :scan) c
    WHERE (:provider::text IS NULL OR c.provider_slug = :provider)
      AND (:status::text IS NULL OR c.status = :status)
      AND (:healthStatus::text IS NULL OR c.status = :healthStatus)
@@ -64,7 +64,7 @@ export function listConnections(
 }
 
 const lastListedSql = sql<{ id: string }>`
-  SELECT c.id FROM :scope.connections c WHERE ${indexed} ORDER BY c.id OFFSET :offset LIMIT 1`;
+  SELECT c.id FROM :scope.listed_connections c WHERE ${indexed} ORDER BY c.id OFFSET :offset LIMIT 1`;
 
 export async function lastListed(
   db: Queryable,

@@ -5,8 +5,9 @@ import type { Ports } from '../platform/ports.ts';
 import { arrayText } from './arrays.ts';
 import { clockColumn, createDatabaseClock, type DatabaseClock, readClock } from './clock.ts';
 import { retryConflicts } from './conflicts.ts';
+import { createLookupState, type Lookup, lookupOf } from './lookup.ts';
 import { pinnedPlans } from './plans.ts';
-import { type Tables, tablesOf } from './scope.ts';
+import { type Tables, tablesOf, tablesWithoutLookup } from './scope.ts';
 import { beginText, isShared, openSession } from './session.ts';
 import { sql } from './sql.ts';
 import { types } from './types.ts';
@@ -15,6 +16,8 @@ export interface Queryable {
   /** Quoted. Unscoped: callers' reads use `tables`. */
   readonly schema: string;
   readonly tables: Tables;
+  /** For statements that read `listed_connections`. */
+  readonly lookup: Lookup;
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
@@ -87,6 +90,7 @@ export function openDatabase(
 ): Database {
   const schema = pg.escapeIdentifier(config.schema);
   const clock = createDatabaseClock(ports, onSkew);
+  const isFilled = createLookupState();
   let pool = openPool(config, onConnectionLost);
   const onReplaced = new Set<() => void>();
 
@@ -153,7 +157,12 @@ export function openDatabase(
   }
 
   function open(tenantId: string | undefined): Database {
-    const names = { schema, tables: tablesOf(schema, tenantId) };
+    const tables = tablesOf(schema, tenantId);
+    const names = {
+      schema,
+      tables,
+      lookup: lookupOf(isFilled, tables, tablesWithoutLookup(schema, tenantId)),
+    };
     const single = <Row extends object>(text: string, values: unknown[] | undefined, timeoutMs: number) =>
       withClient((connection) =>
         isShared(connection.client)
@@ -240,7 +249,7 @@ export async function enableTriggers(tx: Queryable): Promise<void> {
 }
 
 interface Session extends Connection {
-  names: Pick<Queryable, 'schema' | 'tables'>;
+  names: Pick<Queryable, 'schema' | 'tables' | 'lookup'>;
   clock: DatabaseClock;
 }
 

@@ -36,7 +36,7 @@ const maxTries = 30;
 type Outcome = { applied: string[]; isComplete: boolean } | { holders: string[] };
 
 /**
- * Pending migrations in order, each run of transactional ones in one transaction. An advisory transaction
+ * Pending migrations in order, each run of transactional ones in one transaction; a new schema in a single one. An advisory transaction
  * lock makes concurrent calls safe, also through transaction poolers. A pending table lock blocks later
  * writers, so a transaction rolls back after `lockTimeoutMs` and retries.
  */
@@ -158,11 +158,12 @@ async function applySome(
 
   const pending = migrations.filter((migration) => migration.version > current);
   const [first] = pending;
-  const alone = pending.findIndex((migration) => migration.withoutTransaction);
+  // The tables of a new schema are empty and not visible to other sessions: one transaction creates it.
+  const alone = isOurs ? pending.findIndex((migration) => migration.withoutTransaction) : -1;
   const some = pending.slice(0, alone === -1 ? undefined : Math.max(alone, 1));
   // The open transaction holds the advisory lock, but no snapshot that CONCURRENTLY would wait for.
-  if (first?.withoutTransaction) await runCommands(config, first, onProgress);
-  else for (const { sql: text } of some) await client.query(text);
+  if (isOurs && first?.withoutTransaction) await runCommands(config, first, onProgress);
+  else for (const { sql: text } of some) await client.query(text.replaceAll(' CONCURRENTLY', ''));
   for (const { version, name } of some)
     await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [version, name]);
   return { applied: some.map(({ name }) => name), isComplete: some.length === pending.length };

@@ -7,6 +7,8 @@ import { requireUuid } from '../values/arguments.ts';
 export interface Tables {
   tenants: string;
   connections: string;
+  /** Of a list or search: also has `listed_id`, `listed_tenant_id` and `listed_external_id`, which are indexed. */
+  listed_connections: string;
   sync_jobs: string;
   signals: string;
   events: string;
@@ -32,6 +34,32 @@ const jobsOf = (schema: string, id: string) =>
   `(SELECT * FROM ${schema}.sync_jobs o WHERE o.tenant_id = '${id}'
     AND (SELECT c.tenant_id FROM ${schema}.connections c WHERE c.id = o.connection_id) = '${id}')`;
 
+const listedColumns = (id: string, alias: string) =>
+  `c.*, ${alias}.${id} AS listed_id, ${alias}.tenant_id AS listed_tenant_id, ${alias}.external_id AS listed_external_id`;
+
+/**
+ * The tenant of the connection itself is compared too. As `= ANY (ARRAY[…])`, which implies no condition on
+ * connections alone: the planner cannot search all connections for those of the tenant.
+ */
+const listedOf = (schema: string, id: string) =>
+  `(SELECT ${listedColumns('connection_id', 'l')} FROM ${schema}.connection_lookup l
+    JOIN ${schema}.connections c ON c.id = l.connection_id AND c.tenant_id = ANY (ARRAY[l.tenant_id])
+    WHERE l.tenant_id = '${id}')`;
+
+/** LEFT JOIN: Postgres omits it where no statement reads the columns of the lookup. */
+const listedOfAll = (schema: string) =>
+  `(SELECT ${listedColumns('connection_id', 'l')} FROM ${schema}.connections c
+    LEFT JOIN ${schema}.connection_lookup l ON l.connection_id = c.id)`;
+
+/** On a schema without a filled connection_lookup. */
+export function tablesWithoutLookup(schema: string, tenantId?: string): Tables {
+  const tables = tablesOf(schema, tenantId);
+  return {
+    ...tables,
+    listed_connections: `(SELECT ${listedColumns('id', 'c')} FROM ${tables.connections} c)`,
+  };
+}
+
 export function tablesOf(schema: string, tenantId?: string): Tables {
   if (tenantId !== undefined) requireUuid('tenantId', tenantId);
   const owner = tenantId ?? operatorId;
@@ -43,6 +71,7 @@ export function tablesOf(schema: string, tenantId?: string): Tables {
   return {
     tenants: scoped('tenants', 'id'),
     connections: scoped('connections'),
+    listed_connections: tenantId === undefined ? listedOfAll(schema) : listedOf(schema, tenantId),
     sync_jobs: tenantId === undefined ? all('sync_jobs') : jobsOf(schema, tenantId),
     signals: scoped('signals'),
     events: scoped('events'),

@@ -5,7 +5,8 @@ import type { Ports } from '../platform/ports.ts';
 import { type ClockRow, clockColumn, type DatabaseClock, readClock } from './clock.ts';
 import { retryConflicts } from './conflicts.ts';
 import type { Queryable } from './database.ts';
-import { tablesOf } from './scope.ts';
+import { createLookupState, lookupOf } from './lookup.ts';
+import { tablesOf, tablesWithoutLookup } from './scope.ts';
 import { beginText, isShared, openSession } from './session.ts';
 import { types } from './types.ts';
 
@@ -103,10 +104,12 @@ export function openSingle({
   }
 
   const schema = pg.escapeIdentifier(config.schema);
+  const tables = tablesOf(schema);
   const clockText = `SELECT ${clockColumn}`;
   return {
     schema,
-    tables: tablesOf(schema),
+    tables,
+    lookup: lookupOf(createLookupState(), tables, tablesWithoutLookup(schema)),
     query: <Row extends object>(text: string, values?: unknown[]) =>
       retryConflicts(ports, () => ports.query(text, () => send<Row>(text, values))),
     now: () =>

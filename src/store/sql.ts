@@ -32,8 +32,14 @@ export function sql<Row extends object>(
     }
     return known;
   };
-  const all = (db: Queryable, values: Values = {}) =>
-    db.query<Row>(text(db), parameters.length === 0 ? undefined : valuesOf(parameters, values));
+  const readsLookup = template.includes(':scope.listed_connections');
+  const all = async (db: Queryable, values: Values = {}) => {
+    const tables = readsLookup ? await db.lookup.tables(db) : db.tables;
+    return db.query<Row>(
+      text({ schema: db.schema, tables }),
+      parameters.length === 0 ? undefined : valuesOf(parameters, values),
+    );
+  };
   const statement = {
     text,
     all,

@@ -30,17 +30,17 @@ export type ConnectionCounts = Record<
 const countConnectionsSql = sql<{ health: keyof ConnectionCounts; connections: number }>`
   SELECT CASE WHEN status <> 'active' THEN status WHEN failing THEN 'failing' ELSE 'ok' END AS health,
     count(*)::int AS connections
-  FROM (SELECT status, failing_since IS NOT NULL AS failing FROM :scope.connections c
+  FROM (SELECT status, failing_since IS NOT NULL AS failing FROM :scope.listed_connections c
         LIMIT ${maxCounted + 1}) seen
   GROUP BY 1`;
 
 const countInactiveSql = sql<{ rows: number }>`
   SELECT count(*)::int AS rows FROM (
-    SELECT 1 FROM :scope.connections c WHERE status = :status AND status <> 'active'
+    SELECT 1 FROM :scope.listed_connections c WHERE status = :status AND status <> 'active'
     LIMIT ${maxCounted + 1}) counted`;
 const countFailingSql = sql<{ rows: number }>`
   SELECT count(*)::int AS rows FROM (
-    SELECT 1 FROM :scope.connections c WHERE failing_since IS NOT NULL AND status = 'active'
+    SELECT 1 FROM :scope.listed_connections c WHERE failing_since IS NOT NULL AND status = 'active'
     LIMIT ${maxCounted + 1}) counted`;
 
 /** Beyond the cap, partial indexes count the unhealthy ones. */
@@ -112,7 +112,7 @@ export interface TroubleRow {
 const failingGroupsSql = sql<TroubleRow>`
   SELECT provider_slug, failure, count(*)::int AS connections, min(failing_since) AS since,
     max(id::text)::uuid AS example
-  FROM (SELECT id, provider_slug, failure, failing_since FROM :scope.connections c
+  FROM (SELECT id, provider_slug, failure, failing_since FROM :scope.listed_connections c
         WHERE failing_since IS NOT NULL AND status = 'active' LIMIT ${maxCounted + 1}) failing
   GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`;
 
@@ -125,7 +125,7 @@ const refusedGroupsSql = sql<TroubleRow>`
     count(*)::int AS connections, min(updated_at) AS since, max(id::text)::uuid AS example
   FROM (SELECT id, provider_slug, updated_at,
           credential_id IS NULL AND last_incremental_ended_at IS NULL AS is_new
-        FROM :scope.connections c
+        FROM :scope.listed_connections c
         WHERE status = 'needs_auth' AND status <> 'active' LIMIT ${maxCounted + 1}) refused
   GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`;
 
@@ -136,7 +136,7 @@ export function refusedGroups(db: Queryable): Promise<TroubleRow[]> {
 
 const overdueConnectionsSql = sql<{ connections: number; since: Date | null }>`
   SELECT count(*)::int AS connections, min(nullif(due_at, '-infinity')) AS since
-  FROM (SELECT due_at FROM :scope.connections c
+  FROM (SELECT due_at FROM :scope.listed_connections c
         WHERE status = 'active' AND NOT waits_for_job AND due_at <= :before AND updated_at <= :before
         LIMIT ${maxCounted + 1}) overdue`;
 
@@ -175,7 +175,7 @@ const dueGroup = `
     left((metadata #> '{sync,interval_seconds}')::text, 20) AS interval, count(*)::int AS connections`;
 const dueGroupsSql = sql<DueGroup>`
   ${dueGroup}
-  FROM (SELECT * FROM :scope.connections c ORDER BY id LIMIT ${sampleSize}) c
+  FROM (SELECT * FROM :scope.listed_connections c ORDER BY id LIMIT ${sampleSize}) c
   WHERE status = 'active' AND due_at < :to GROUP BY 1, 2`;
 const sampledDueGroupsSql = sql<DueGroup>`
   ${dueGroup}

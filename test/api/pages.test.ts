@@ -218,6 +218,8 @@ describe('pages', () => {
       return send();
     };
     const { connections, jobs, signals, audit } = database.engine({ ports });
+    // The first list of a process also reads the schema version.
+    await connections.list();
     for (const list of [connections.list, jobs.list, signals.list, audit.list]) {
       statements.length = 0;
       expect((await list({ limit: 100 })).nextCursor).toBeUndefined();

@@ -27,11 +27,18 @@ describe('syncline migrate', () => {
     const first = await runCliProcess(['migrate', '--json'], onDatabase(env));
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
-      applied: ['0010_schema', '0011_schedule', '0012_due_at'],
-      version: 12,
+      applied: [
+        '0010_schema',
+        '0011_schedule',
+        '0012_due_at',
+        '0014_connection_lookup',
+        '0015_fill_connection_lookup',
+        '0016_connection_indexes',
+      ],
+      version: 16,
     });
     const second = await runCli(['migrate'], onDatabase(env));
-    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 12).\n' });
+    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 16).\n' });
   });
 });
 

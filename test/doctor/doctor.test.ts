@@ -88,7 +88,7 @@ describe('the doctor', () => {
     // Not "syncline": definitions are printed without the schema, and the setting syncline.triggers would
     // lose its prefix.
     await database.engine({ database: { url: database.url, schema: 'shape' } }).migrate();
-    const tx = { schema: 'shape', tables: {} as never, query: database.sql };
+    const tx = { schema: 'shape', tables: {} as never, lookup: {} as never, query: database.sql };
     const without = (parts: PartRow[]) => parts.map(({ broken: _, ...part }) => part);
     const shape = {
       indexes: without(await findIndexes(tx)),
@@ -420,6 +420,31 @@ describe('the doctor on a database with problems', () => {
     );
     await sql(String(wrong?.remedy));
     expect(await findingsOf('due_at')).toEqual([]);
+  });
+
+  it('doctor: reports rows of connection_lookup that differ from connections, and the remedies correct them', async () => {
+    await database.connect();
+    await sql('DELETE FROM connection_lookup');
+    const session = await database.session();
+    await session.query(
+      `SET session_replication_role = replica;
+       INSERT INTO syncline.connection_lookup VALUES (gen_random_uuid(), '${tenant}', NULL)`,
+    );
+    const findings = await findingsOf('connection_lookup');
+    expect(findings).toEqual([
+      finding('error', /^1 connection has a missing or different row/, /^INSERT INTO connection_lookup/),
+      finding(
+        'warning',
+        /^1 row of connection_lookup without a connection/,
+        /^DELETE FROM connection_lookup/,
+      ),
+    ]);
+    for (const { remedy } of findings) await sql(remedy);
+    expect(await findingsOf('connection_lookup')).toEqual([]);
+    await sql(`UPDATE connection_lookup SET external_id = 'other'`);
+    const [different] = await findingsOf('connection_lookup');
+    await sql(String(different?.remedy));
+    expect(await findingsOf('connection_lookup')).toEqual([]);
   });
 
   it('doctor: checks and reports a sample of many connections', async () => {

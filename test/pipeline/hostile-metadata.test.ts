@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { lockDue } from '../../src/store/connections.ts';
 import { tablesOf } from '../../src/store/scope.ts';
 import { tenant, useDatabase } from '../support/database.ts';
+import { filledLookup } from '../support/filled-lookup.ts';
 import { recordingLogger } from '../support/log.ts';
 
 const database = useDatabase();
@@ -157,8 +158,9 @@ describe('DB-3: invalid metadata of other writers', () => {
   it('DB-3: the scheduler reads at most 1,000 bytes per connection, even of a 1 MB field', async () => {
     for (const [, metadata] of hostile) await insert(metadata);
     const query = (text: string, values?: unknown[]) => sql(text, values) as Promise<never[]>;
+    const tables = tablesOf('syncline');
     const rows = await lockDue(
-      { schema: 'syncline', tables: tablesOf('syncline'), query },
+      { schema: 'syncline', tables, lookup: filledLookup(tables), query },
       { now: new Date(), horizon: new Date(), limit: 1000 },
     );
     expect(rows).toHaveLength(hostile.length);

@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { tablesOf } from '../../src/store/scope.ts';
+import { tablesOf, tablesWithoutLookup } from '../../src/store/scope.ts';
 import { type Statement, sql, statements, unnest } from '../../src/store/sql.ts';
 import { tenant, useDatabase } from '../support/database.ts';
+import { filledLookup } from '../support/filled-lookup.ts';
 
 const database = useDatabase();
 const folder = new URL('../../src/store/', import.meta.url);
@@ -33,6 +34,10 @@ describe('statements', () => {
     expect(statements.length).toBeGreaterThan(150);
     expect(await failures(statements, operator)).toEqual([]);
     expect(await failures(statements, scoped)).toEqual([]);
+    for (const tenantId of [undefined, tenant]) {
+      const tables = tablesWithoutLookup('"syncline"', tenantId);
+      expect(await failures(statements, { schema: '"syncline"', tables })).toEqual([]);
+    }
   });
 
   it('statements: a statement with a wrong name is found', async () => {
@@ -52,7 +57,7 @@ describe('statements', () => {
       SELECT (:b::int + :a::int * :b)::int AS sum, (ARRAY[:text, 'x:y', ':' || :text])[1:2] AS texts`;
     statements.pop();
     expect(statement.text(operator)).toContain(`($1::int + $2::int * $1)::int AS sum, (ARRAY[$3,`);
-    const db = { ...operator, query: database.sql };
+    const db = { ...operator, lookup: filledLookup(operator.tables), query: database.sql };
     expect(await statement.first(db, { a: 2, b: 3, text: 't' })).toEqual({ sum: 9, texts: ['t', 'x:y'] });
     await expect(statement.first(db, { a: 2, b: 3 })).rejects.toThrow(
       'The statement needs a value for :text',
@@ -67,7 +72,7 @@ describe('statements', () => {
       { tenantId: 'b', n: 2, other: 0 },
       { tenantId: 'a', n: 1, other: 0 },
     ];
-    const db = { ...operator, query: database.sql };
+    const db = { ...operator, lookup: filledLookup(operator.tables), query: database.sql };
     const expected = [
       { key: 'a', n: 1 },
       { key: 'b', n: 2 },

@@ -2,12 +2,15 @@ import { expect } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { openDatabase, type Queryable } from '../../src/store/database.ts';
+import { filledLookup } from './filled-lookup.ts';
 
 export interface Plan {
   'Node Type': string;
   'Index Name'?: string;
   'Relation Name'?: string;
   'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
   'Shared Hit Blocks': number;
   'Shared Read Blocks': number;
   Plans?: Plan[];
@@ -26,6 +29,7 @@ export async function explain(url: string, send: (db: Queryable) => Promise<unkn
     send({
       schema: tx.schema,
       tables: tx.tables,
+      lookup: filledLookup(tx.tables),
       query: async (text, values) => {
         const [row] = await tx.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
           `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,

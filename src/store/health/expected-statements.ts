@@ -11,17 +11,17 @@ CREATE INDEX idx_authorizations_expires ON authorizations USING btree (expires_a
 CREATE INDEX idx_budgets_credential ON budgets USING btree (credential_id, key);
 CREATE INDEX idx_budgets_resets ON budgets USING btree (resets_at);
 CREATE INDEX idx_budgets_tenant ON budgets USING btree (tenant_id, key);
+CREATE INDEX idx_connection_lookup_external ON connection_lookup USING btree (external_id text_pattern_ops)
+  WHERE (external_id IS NOT NULL);
+CREATE INDEX idx_connection_lookup_tenant ON connection_lookup USING btree (tenant_id, connection_id);
 CREATE INDEX idx_connections_credential ON connections USING btree (credential_id) WHERE (credential_id IS
   NOT NULL);
 CREATE INDEX idx_connections_due ON connections USING btree (due_at, id) WHERE ((status = 'active'::text)
   AND (NOT waits_for_job));
-CREATE INDEX idx_connections_external ON connections USING btree (external_id text_pattern_ops) WHERE
-  (external_id IS NOT NULL);
 CREATE INDEX idx_connections_failing ON connections USING btree (id) WHERE (failing_since IS NOT NULL);
 CREATE INDEX idx_connections_inactive ON connections USING btree (status, id) WHERE (status <>
   'active'::text);
 CREATE INDEX idx_connections_losses ON connections USING btree (id) WHERE (losses IS NOT NULL);
-CREATE INDEX idx_connections_tenant ON connections USING btree (tenant_id, id);
 CREATE INDEX idx_deletions_finished ON deletions USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX idx_deletions_open ON deletions USING btree (updated_at) WHERE (finished_at IS NULL);
 CREATE INDEX idx_events_connection ON events USING btree (connection_id, id);
@@ -57,6 +57,9 @@ CREATE UNIQUE INDEX idx_sync_jobs_running ON sync_jobs USING btree (connection_i
   'running'::text);
 CREATE INDEX idx_sync_jobs_tenant ON sync_jobs USING btree (tenant_id, id);
 CREATE INDEX idx_tenants_name ON tenants USING btree (lower(name) text_pattern_ops);
+CREATE TRIGGER skip_known_lookup BEFORE INSERT ON connection_lookup FOR EACH ROW WHEN (((pg_trigger_depth()
+  = 0) AND (current_setting('session_replication_role'::text) = 'replica'::text))) EXECUTE FUNCTION
+  skip_known_lookup();
 CREATE TRIGGER after_status AFTER UPDATE OF status ON connections FOR EACH ROW WHEN ((old.status IS
   DISTINCT FROM new.status)) EXECUTE FUNCTION after_connection_status();
 CREATE TRIGGER derive_due_at_of_insert BEFORE INSERT ON connections FOR EACH ROW EXECUTE FUNCTION
@@ -64,6 +67,11 @@ CREATE TRIGGER derive_due_at_of_insert BEFORE INSERT ON connections FOR EACH ROW
 CREATE TRIGGER derive_due_at_of_update BEFORE UPDATE OF metadata, due_at ON connections FOR EACH ROW WHEN
   ((current_setting('syncline.due_at'::text, true) IS DISTINCT FROM 'written'::text)) EXECUTE FUNCTION
   derive_due_at();
+CREATE TRIGGER write_lookup_of_insert AFTER INSERT ON connections FOR EACH ROW EXECUTE FUNCTION
+  write_connection_lookup();
+CREATE TRIGGER write_lookup_of_update AFTER UPDATE OF tenant_id, external_id ON connections FOR EACH ROW
+  WHEN (((old.tenant_id <> new.tenant_id) OR (old.external_id IS DISTINCT FROM new.external_id))) EXECUTE
+  FUNCTION write_connection_lookup();
 CREATE CONSTRAINT TRIGGER give_position AFTER INSERT ON feed DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
   WHEN ((new."position" IS NULL)) EXECUTE FUNCTION give_position();
 CREATE TRIGGER prove_feed_start BEFORE UPDATE OF "position" ON feed_start FOR EACH ROW WHEN
@@ -111,6 +119,11 @@ ALTER TABLE authorizations ADD CONSTRAINT authorizations_provider_state_key UNIQ
 ALTER TABLE budgets ADD CONSTRAINT budgets_most_check CHECK ((most > 0));
 ALTER TABLE budgets ADD CONSTRAINT budgets_period_seconds_check CHECK ((period_seconds > 0));
 ALTER TABLE budgets ADD CONSTRAINT budgets_pkey PRIMARY KEY (key);
+ALTER TABLE connection_lookup ADD CONSTRAINT connection_lookup_connection_id_fkey FOREIGN KEY
+  (connection_id) REFERENCES connections(id) ON UPDATE CASCADE ON DELETE CASCADE;
+ALTER TABLE connection_lookup ADD CONSTRAINT connection_lookup_pkey PRIMARY KEY (connection_id);
+ALTER TABLE connection_lookup ADD CONSTRAINT connection_lookup_tenant_id_fkey FOREIGN KEY (tenant_id)
+  REFERENCES tenants(id);
 ALTER TABLE connections ADD CONSTRAINT connections_credential FOREIGN KEY (tenant_id, credential_id)
   REFERENCES credentials(tenant_id, id);
 ALTER TABLE connections ADD CONSTRAINT connections_pkey PRIMARY KEY (id);
@@ -118,8 +131,6 @@ ALTER TABLE connections ADD CONSTRAINT connections_provider_slug_fkey FOREIGN KE
   REFERENCES providers(slug);
 ALTER TABLE connections ADD CONSTRAINT connections_status_check CHECK ((status = ANY (ARRAY['active'::text,
   'paused'::text, 'needs_auth'::text, 'disabled'::text])));
-ALTER TABLE connections ADD CONSTRAINT connections_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES
-  tenants(id);
 ALTER TABLE consumers ADD CONSTRAINT consumers_pkey PRIMARY KEY (tenant_id, name);
 ALTER TABLE credentials ADD CONSTRAINT credentials_kind_check CHECK ((kind = ANY (ARRAY['api_key'::text,
   'basic'::text, 'oauth2'::text, 'custom'::text])));
@@ -172,9 +183,11 @@ CREATE FUNCTION prove_feed_start;
 CREATE FUNCTION release_connections;
 CREATE FUNCTION repair_feed;
 CREATE FUNCTION signal_batch;
+CREATE FUNCTION skip_known_lookup;
 CREATE FUNCTION time_ordered_id;
 CREATE FUNCTION unblock_after_delete;
 CREATE FUNCTION unblock_after_update;
 CREATE FUNCTION unblock_siblings;
 CREATE FUNCTION wake_executors;
+CREATE FUNCTION write_connection_lookup;
 `;
