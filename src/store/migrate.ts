@@ -158,15 +158,18 @@ async function applySome(
 
   const pending = migrations.filter((migration) => migration.version > current);
   const [first] = pending;
-  const alone = pending.findIndex((migration) => migration.withoutTransaction);
+  const alone = isOurs ? pending.findIndex((migration) => migration.withoutTransaction) : -1;
   const some = pending.slice(0, alone === -1 ? undefined : Math.max(alone, 1));
   // The open transaction holds the advisory lock, but no snapshot that CONCURRENTLY would wait for.
   if (first?.withoutTransaction) await runCommands(config, first, onProgress);
-  else for (const { sql: text } of some) await client.query(text);
+  else for (const text of some.map(textWithin)) await client.query(text);
   for (const { version, name } of some)
     await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [version, name]);
   return { applied: some.map(({ name }) => name), isComplete: some.length === pending.length };
 }
+
+/** The transaction that creates the schema blocks no writer of it, and runs through a transaction pooler. */
+const textWithin = ({ sql: text }: Migration) => text.replaceAll('INDEX CONCURRENTLY', 'INDEX');
 
 /** A line that ends with `;` ends a command. */
 const commandsOf = (text: string) => text.split(/;$/m).filter((command) => /^\s*[A-Z]/m.test(command));

@@ -114,7 +114,7 @@ describe('DB-4: due_at', () => {
     };
     await run();
     const { applied } = await engine.migrate();
-    expect(applied).toEqual(['0012_due_at']);
+    expect(applied[0]).toBe('0012_due_at');
     await sql(
       `UPDATE previous.connections SET last_incremental_ended_at = last_incremental_ended_at - interval '1 hour',
          metadata = previous.patch_sync(metadata, '{"next_run_at":"2025-01-01T00:00:00Z"}')`,

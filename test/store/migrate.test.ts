@@ -83,7 +83,10 @@ describe('migrations', () => {
       `UPDATE development.schema_migrations SET name = '0010_audit';
        INSERT INTO development.schema_migrations (version, name) SELECT v, 'old' FROM generate_series(1, 9) v`,
     );
-    expect(await engine('development').migrate()).toMatchObject({ applied: [], version: 12 });
+    expect(await engine('development').migrate()).toMatchObject({
+      applied: [],
+      version: knownMigrations.at(-1)?.version,
+    });
     await engine('development').ready();
   });
 

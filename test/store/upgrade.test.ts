@@ -79,7 +79,8 @@ describe('upgrade from the previous release', () => {
     await createFilled('kept');
     const before = await contentOf('kept');
     const { applied, version } = await upgrade('kept');
-    expect(applied).toEqual(['0011_schedule', '0012_due_at', 'future_column', 'future_data']);
+    const later = [...knownMigrations, ...futureMigrations].filter(({ version: v }) => v > previousVersion);
+    expect(applied).toEqual(later.map(({ name }) => name));
     expect(version).toBe(futureMigrations.at(-1)?.version);
     const { of_the_future: added, ...after } = await contentOf('kept');
     expect(after).toEqual(before);
@@ -88,16 +89,16 @@ describe('upgrade from the previous release', () => {
   });
 
   it('upgrade: a failing migration changes nothing, also of those before it', async () => {
-    await createFilled('failing');
+    await engine('failing').migrate();
     await sql('CREATE TABLE failing.of_the_future ()');
     await expect(upgrade('failing')).rejects.toThrow(/of_the_future.* already exists/);
     const columns = await sql(
       `SELECT FROM information_schema.columns WHERE table_schema = 'failing' AND column_name = 'of_the_future'`,
     );
     expect(columns).toEqual([]);
-    expect(await sql('SELECT version FROM failing.schema_migrations')).toEqual([
-      { version: previousVersion },
-    ]);
+    expect(await sql('SELECT name FROM failing.schema_migrations ORDER BY version')).toEqual(
+      knownMigrations.map(({ name }) => ({ name })),
+    );
   });
 
   it('upgrade: a newer schema is refused by this release, and its running processes continue', async () => {
