@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { isEnded, isPending } from './job-statuses.ts';
 import { sql } from './sql.ts';
 
 export interface DeletionRow {
@@ -145,7 +146,9 @@ export async function estimateSignals(tx: Queryable, connectionId: string): Prom
 
 const deleteJobsSql = sql<object>`
   DELETE FROM :schema.sync_jobs WHERE id = ANY (ARRAY(
-    SELECT id FROM :schema.sync_jobs WHERE connection_id = :connectionId LIMIT :limit))
+    (SELECT id FROM :schema.sync_jobs WHERE connection_id = :connectionId AND ${isPending})
+    UNION ALL
+    (SELECT id FROM :schema.sync_jobs WHERE connection_id = :connectionId AND ${isEnded} LIMIT :limit)))
   RETURNING 1`;
 
 export async function deleteJobs(tx: Queryable, connectionId: string, limit: number): Promise<number> {

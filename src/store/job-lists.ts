@@ -1,13 +1,14 @@
 import type { JobStatus } from '../contract/states.ts';
 import type { Queryable } from './database.ts';
+import { isEnded, isPending } from './job-statuses.ts';
 import { type JobWithCursors, jobColumnsWithCursors } from './jobs.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 import { sql } from './sql.ts';
 
-type ListedJob = JobWithCursors & Listed;
+export type ListedJob = JobWithCursors & Listed;
 
 /** Columns that count towards the page size. */
-const largeColumns = ['cursor', 'next_cursor', 'error'];
+export const largeColumns = ['cursor', 'next_cursor', 'error'];
 
 export interface JobFilter {
   tenantId?: string | undefined;
@@ -19,134 +20,140 @@ export interface JobFilter {
   until?: string | undefined;
 }
 
-const indexed = `(:tenantId::uuid IS NULL OR j.tenant_id = :tenantId)
-  AND (NOT :onlyFailed::boolean OR j.status = 'failed') AND (:from::uuid IS NULL OR j.id >= :from)
-  AND (:until::uuid IS NULL OR j.id < :until) AND (:before::uuid IS NULL OR j.id < :before)`;
+export interface JobWalk {
+  list(before: string | undefined, bounds: { limit: number; scan: number }): Promise<ListedJob[]>;
+  /** Where the walk stopped reading; undefined: at the end. */
+  last(before: string | undefined, scan: number): Promise<string | undefined>;
+  /** Reads rows that it does not list, so a short page need not be the last. */
+  skipsRows: boolean;
+}
 
-const filtered = `
+/** Newest first. `ownerId`: the tenant whose jobs are listed; undefined: all tenants'. */
+export async function jobWalk(
+  db: Queryable,
+  filter: JobFilter,
+  ownerId: string | undefined,
+): Promise<JobWalk> {
+  if (ownerId === undefined) return walkAll(db, filter);
+  const { status } = filter;
+  const onlyPending = status === 'queued' || status === 'running';
+  const withPending = onlyPending || status === undefined;
+  if (withPending && (await isLarge(db, ownerId))) return walkLargeTenant(db, filter);
+  return walkTenant(db, filter, { ownerId, withPending, withEnded: !onlyPending });
+}
+
+const inRange = `(:from::uuid IS NULL OR j.id >= :from) AND (:until::uuid IS NULL OR j.id < :until)
+  AND (:before::uuid IS NULL OR j.id < :before)`;
+const indexed = `(:tenantId::uuid IS NULL OR j.tenant_id = :tenantId)
+  AND (NOT :onlyFailed::boolean OR j.status = 'failed') AND ${inRange}`;
+
+export const filtered = `
   (:status::text IS NULL OR j.status = :status OR :status = 'succeeded' AND j.status = 'completed')
   AND (:provider::text IS NULL OR j.provider_slug = :provider)
     AND (:type::text IS NULL OR j.job_type = :type)`;
 
+const pageCut = { columns: largeColumns, order: 'p.id DESC', above: ':limit' } as const;
+
 const jobsPage = withinBytes(
   `SELECT * FROM (SELECT * FROM :scope.sync_jobs j WHERE ${indexed} ORDER BY j.id DESC LIMIT :scan) j
    WHERE ${filtered} ORDER BY j.id DESC LIMIT :limit`,
-  { columns: largeColumns, order: 'p.id DESC', above: ':limit' },
+  pageCut,
 );
 const listJobsSql = sql<ListedJob>`
   SELECT ${jobColumnsWithCursors}, j.has_more FROM ${jobsPage} j ORDER BY j.id DESC`;
-
-/** Newest first. */
-export function listJobs(
-  db: Queryable,
-  { tenantId, status, provider, type, from, until }: JobFilter,
-  { before, limit, scan }: { before: string | undefined; limit: number; scan: number },
-): Promise<ListedJob[]> {
-  const onlyFailed = status === 'failed';
-  return listJobsSql.all(db, {
-    tenantId,
-    onlyFailed,
-    from,
-    until,
-    before,
-    status,
-    provider,
-    type,
-    scan,
-    limit,
-  });
-}
-
 const lastJobListedSql = sql<{ id: string }>`
   SELECT j.id FROM :scope.sync_jobs j WHERE ${indexed} ORDER BY j.id DESC OFFSET :offset LIMIT 1`;
 
-export async function lastJobListed(
-  db: Queryable,
-  { tenantId, status, from, until }: JobFilter,
-  { before, scan }: { before: string | undefined; scan: number },
-): Promise<string | undefined> {
-  const onlyFailed = status === 'failed';
-  const offset = scan - 1;
-  const row = await lastJobListedSql.first(db, { tenantId, onlyFailed, from, until, before, offset });
-  return row?.id;
+const valuesOf = ({ tenantId, status, provider, type, from, until }: JobFilter) => ({
+  tenantId,
+  status,
+  provider,
+  type,
+  from,
+  until,
+  onlyFailed: status === 'failed',
+});
+
+function walkAll(db: Queryable, filter: JobFilter): JobWalk {
+  const values = valuesOf(filter);
+  return {
+    skipsRows: false,
+    list: (before, bounds) => listJobsSql.all(db, { ...values, before, ...bounds }),
+    last: async (before, scan) =>
+      (await lastJobListedSql.first(db, { ...values, before, offset: scan - 1 }))?.id,
+  };
 }
 
-export interface HistoryKey {
-  ended: string;
-  id: string;
+/** Beyond it, looking up the pending jobs of each connection would exceed the rows that a page may read. */
+const maxLookups = 5000;
+
+/** The only relation from a tenant to its connections in this file. */
+const connectionsOfTenant =
+  'SELECT c.id FROM :scope.listed_connections c WHERE c.listed_tenant_id = :ownerId';
+
+const countConnectionsSql = sql<{ connections: number }>`
+  SELECT count(*)::int AS connections FROM (${connectionsOfTenant} LIMIT :limit) c`;
+
+async function isLarge(db: Queryable, ownerId: string): Promise<boolean> {
+  const row = await countConnectionsSql.first(db, { ownerId, limit: maxLookups + 1 });
+  return (row?.connections ?? 0) > maxLookups;
 }
 
-const historyBefore = `j.connection_id = :connectionId
-  AND (:beforeEnded::timestamptz IS NULL OR coalesce(j.finished_at, j.updated_at) <= :beforeEnded)
-  AND (:beforeEnded::timestamptz IS NULL
-    OR (coalesce(j.finished_at, j.updated_at), j.id) < (:beforeEnded, :beforeId::uuid))`;
-const orderOfPage = 'coalesce(p.finished_at, p.updated_at) DESC, p.id DESC';
+/**
+ * The index on tenants contains ended jobs only; pending ones are looked up by connection, at most one per
+ * type. One statement, hence one snapshot: a job that ends meanwhile is in one of the two.
+ */
+const tenantJobs = `(
+  (SELECT p.* FROM (${connectionsOfTenant}) c CROSS JOIN LATERAL (
+     SELECT * FROM :scope.sync_jobs j
+     WHERE j.connection_id = c.id AND j.${isPending} AND j.tenant_id = :ownerId AND ${inRange}
+     LIMIT 3) p
+   WHERE :withPending::boolean)
+  UNION ALL
+  (SELECT * FROM :scope.sync_jobs j
+   WHERE j.tenant_id = :ownerId AND j.${isEnded} AND ${indexed} AND :withEnded::boolean ORDER BY j.id DESC LIMIT :scan))`;
 
-const historyPage = withinBytes(
-  `SELECT * FROM :scope.sync_jobs j
-   WHERE ${historyBefore} AND ${filtered}
-     AND (:from::uuid IS NULL OR j.id >= :from) AND (:until::uuid IS NULL OR j.id < :until)
-     AND (:tenantId::uuid IS NULL OR j.tenant_id = :tenantId)
-   ORDER BY coalesce(j.finished_at, j.updated_at) DESC, j.id DESC LIMIT :limit`,
-  { columns: largeColumns, order: orderOfPage, above: ':limit' },
+const tenantPage = withinBytes(
+  `SELECT * FROM (SELECT * FROM ${tenantJobs} j ORDER BY j.id DESC LIMIT :scan) j
+   WHERE ${filtered} ORDER BY j.id DESC LIMIT :limit`,
+  pageCut,
 );
-const listHistorySql = sql<ListedJob & HistoryKey>`
-  SELECT ${jobColumnsWithCursors}, coalesce(j.finished_at, j.updated_at)::text AS ended, j.has_more
-  FROM ${historyPage} j
-  ORDER BY coalesce(j.finished_at, j.updated_at) DESC, j.id DESC`;
+const listTenantJobsSql = sql<ListedJob>`
+  SELECT ${jobColumnsWithCursors}, j.has_more FROM ${tenantPage} j ORDER BY j.id DESC`;
+const lastTenantJobListedSql = sql<{ id: string }>`
+  SELECT j.id FROM ${tenantJobs} j ORDER BY j.id DESC OFFSET :scan::int - 1 LIMIT 1`;
 
-/** By end or last update, newest first. */
-export function listHistory(
+function walkTenant(
   db: Queryable,
-  connectionId: string,
-  { tenantId, status, provider, type, from, until }: JobFilter,
-  { before, limit }: { before: HistoryKey | undefined; limit: number },
-): Promise<(ListedJob & HistoryKey)[]> {
-  return listHistorySql.all(db, {
-    connectionId,
-    beforeEnded: before?.ended,
-    beforeId: before?.id,
-    status,
-    provider,
-    type,
-    from,
-    until,
-    tenantId,
-    limit,
-  });
+  filter: JobFilter,
+  owner: { ownerId: string; withPending: boolean; withEnded: boolean },
+): JobWalk {
+  const values = { ...valuesOf(filter), ...owner };
+  return {
+    skipsRows: false,
+    list: (before, bounds) => listTenantJobsSql.all(db, { ...values, before, ...bounds }),
+    last: async (before, scan) => (await lastTenantJobListedSql.first(db, { ...values, before, scan }))?.id,
+  };
 }
 
-export interface StoredCursor extends HistoryKey, Listed {
-  at: Date;
-  /** JSON text. */
-  next_cursor: string;
-  /** The connection's current cursor. */
-  current: boolean;
-}
+const scanEndSql = sql<{ id: string }>`
+  SELECT j.id FROM :schema.sync_jobs j WHERE ${inRange} ORDER BY j.id DESC OFFSET :offset LIMIT 1`;
 
-const cursorsPage = withinBytes(
-  `SELECT j.id, j.connection_id, j.finished_at, j.updated_at, j.next_cursor FROM :scope.sync_jobs j
-   WHERE ${historyBefore} AND j.next_cursor IS NOT NULL
-   ORDER BY coalesce(j.finished_at, j.updated_at) DESC, j.id DESC LIMIT :limit`,
-  { columns: ['next_cursor'], order: orderOfPage, above: ':limit' },
-);
-const listCursorsSql = sql<StoredCursor>`
-  SELECT j.id, coalesce(j.finished_at, j.updated_at)::text AS ended,
-    coalesce(j.finished_at, j.updated_at) AS at, j.next_cursor::text AS next_cursor, j.has_more,
-    j.next_cursor IS NOT DISTINCT FROM (
-      SELECT c.metadata #> '{sync,cursor}' FROM :scope.connections c WHERE c.id = j.connection_id) AS current
-  FROM ${cursorsPage} j
-  ORDER BY coalesce(j.finished_at, j.updated_at) DESC, j.id DESC`;
+/** Without the random part: a cursor must not contain the id of another tenant's job. */
+const positionOf = (id: string) => id.slice(0, 19).concat('0000-000000000000');
 
-export function listCursors(
-  db: Queryable,
-  connectionId: string,
-  { before, limit }: { before: HistoryKey | undefined; limit: number },
-): Promise<StoredCursor[]> {
-  return listCursorsSql.all(db, {
-    connectionId,
-    beforeEnded: before?.ended,
-    beforeId: before?.id,
-    limit,
-  });
+/** Reads `scan` jobs of all tenants by id; the tenant's are many of them. */
+function walkLargeTenant(db: Queryable, filter: JobFilter): JobWalk {
+  const values = valuesOf(filter);
+  let end: string | undefined;
+  return {
+    skipsRows: true,
+    list: async (before, bounds) => {
+      const { from, until } = filter;
+      const row = await scanEndSql.first(db, { from, until, before, offset: bounds.scan - 1 });
+      end = row && positionOf(row.id);
+      return listJobsSql.all(db, { ...values, from: end ?? from, before, ...bounds });
+    },
+    last: async () => end,
+  };
 }

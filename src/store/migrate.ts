@@ -36,9 +36,9 @@ const maxTries = 30;
 type Outcome = { applied: string[]; isComplete: boolean } | { holders: string[] };
 
 /**
- * Pending migrations in order, each run of transactional ones in one transaction; a new schema in a single one. An advisory transaction
- * lock makes concurrent calls safe, also through transaction poolers. A pending table lock blocks later
- * writers, so a transaction rolls back after `lockTimeoutMs` and retries.
+ * Pending migrations in order, each run of transactional ones in one transaction; a new schema in a single
+ * one. An advisory transaction lock makes concurrent calls safe, also through transaction poolers. A pending
+ * table lock blocks later writers, so a transaction rolls back after `lockTimeoutMs` and retries.
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
   const { ports, signal = never, onProgress, lockTimeoutMs = defaultLockTimeoutMs } = options;
@@ -157,17 +157,18 @@ async function applySome(
   if (current > latestVersion(migrations)) throw newerSchema(schema, current, latestVersion(migrations));
 
   const pending = migrations.filter((migration) => migration.version > current);
-  const [first] = pending;
-  // The tables of a new schema are empty and not visible to other sessions: one transaction creates it.
   const alone = isOurs ? pending.findIndex((migration) => migration.withoutTransaction) : -1;
   const some = pending.slice(0, alone === -1 ? undefined : Math.max(alone, 1));
   // The open transaction holds the advisory lock, but no snapshot that CONCURRENTLY would wait for.
-  if (isOurs && first?.withoutTransaction) await runCommands(config, first, onProgress);
-  else for (const { sql: text } of some) await client.query(text.replaceAll(' CONCURRENTLY', ''));
+  if (alone === 0) await runCommands(config, pending[0] as Migration, onProgress);
+  else for (const text of some.map(textWithin)) await client.query(text);
   for (const { version, name } of some)
     await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [version, name]);
   return { applied: some.map(({ name }) => name), isComplete: some.length === pending.length };
 }
+
+/** The transaction that creates the schema blocks no writer of it, and runs through a transaction pooler. */
+const textWithin = ({ sql: text }: Migration) => text.replaceAll('INDEX CONCURRENTLY', 'INDEX');
 
 /** A line that ends with `;` ends a command. */
 const commandsOf = (text: string) => text.split(/;$/m).filter((command) => /^\s*[A-Z]/m.test(command));

@@ -33,12 +33,11 @@ export function sql<Row extends object>(
     return known;
   };
   const readsLookup = template.includes(':scope.listed_connections');
-  const all = async (db: Queryable, values: Values = {}) => {
-    const tables = readsLookup ? await db.lookup.tables(db) : db.tables;
-    return db.query<Row>(
-      text({ schema: db.schema, tables }),
-      parameters.length === 0 ? undefined : valuesOf(parameters, values),
-    );
+  const all = (db: Queryable, values: Values = {}) => {
+    const parameterValues = parameters.length === 0 ? undefined : valuesOf(parameters, values);
+    if (!readsLookup) return db.query<Row>(text(db), parameterValues);
+    const { schema } = db;
+    return db.lookup.tables(db).then((tables) => db.query<Row>(text({ schema, tables }), parameterValues));
   };
   const statement = {
     text,

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { isEnded, isPending } from './job-statuses.ts';
 import { type Statement, sql } from './sql.ts';
 
 export const maxCounted = 10_000;
@@ -152,8 +153,14 @@ export async function overdueConnections(
 const lastErrorsSql = sql<{ id: string; message: string }>`
   SELECT c.id, j.error ->> 'message' AS message
   FROM unnest(:connectionIds::uuid[]) AS c (id) CROSS JOIN LATERAL (
-    SELECT error FROM :scope.sync_jobs j WHERE j.connection_id = c.id AND j.error IS NOT NULL
-    ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT 1) j`;
+    SELECT error FROM (
+      (SELECT error, updated_at AS at FROM :scope.sync_jobs j
+       WHERE j.connection_id = c.id AND j.${isPending} AND j.error IS NOT NULL)
+      UNION ALL
+      (SELECT error, coalesce(j.finished_at, j.updated_at) FROM :scope.sync_jobs j
+       WHERE j.connection_id = c.id AND j.${isEnded} AND j.error IS NOT NULL
+       ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT 1)) j
+    ORDER BY at DESC LIMIT 1) j`;
 
 export async function lastErrors(db: Queryable, connectionIds: string[]): Promise<Map<string, string>> {
   const rows = await lastErrorsSql.all(db, { connectionIds });

@@ -100,7 +100,7 @@ describe('the doctor', () => {
     expect(shape).toEqual(expectedShape);
     expect(
       shape.triggers.filter(({ definition }) => definition.includes("'syncline.triggers'")),
-    ).toHaveLength(5);
+    ).toHaveLength(7);
   });
 });
 
@@ -190,19 +190,19 @@ describe('the doctor on a database with problems', () => {
   });
 
   it('doctor: reports missing and unvalidated constraints', async () => {
-    await sql('ALTER TABLE signals DROP CONSTRAINT signals_connection_id_fkey');
+    await sql('ALTER TABLE webhooks DROP CONSTRAINT webhooks_connection_id_fkey');
     const found = await findingsOf('constraints');
     expect(found).toEqual([
       finding(
         'error',
-        /signals_connection_id_fkey of signals is missing/,
-        /^ALTER TABLE signals ADD CONSTRAINT signals_connection_id_fkey FOREIGN KEY/,
+        /webhooks_connection_id_fkey of webhooks is missing/,
+        /^ALTER TABLE webhooks ADD CONSTRAINT webhooks_connection_id_fkey FOREIGN KEY/,
       ),
     ]);
     await sql(`${String(found[0]?.remedy).replace(/;$/, '')} NOT VALID`);
     const unchecked = await findingsOf('constraints');
     expect(unchecked).toEqual([
-      finding('warning', /was never validated/, /VALIDATE CONSTRAINT signals_connection_id_fkey;$/),
+      finding('warning', /was never validated/, /VALIDATE CONSTRAINT webhooks_connection_id_fkey;$/),
     ]);
     await sql(String(unchecked[0]?.remedy));
     expect(await findingsOf('constraints')).toEqual([]);

@@ -79,8 +79,8 @@ describe('upgrade from the previous release', () => {
     await createFilled('kept');
     const before = await contentOf('kept');
     const { applied, version } = await upgrade('kept');
-    const later = knownMigrations.filter((migration) => migration.version > previousVersion);
-    expect(applied).toEqual([...later.map(({ name }) => name), 'future_column', 'future_data']);
+    const later = [...knownMigrations, ...futureMigrations].filter(({ version: v }) => v > previousVersion);
+    expect(applied).toEqual(later.map(({ name }) => name));
     expect(version).toBe(futureMigrations.at(-1)?.version);
     const { of_the_future: added, connection_lookup: lookup, ...after } = await contentOf('kept');
     expect(after).toEqual(before);
@@ -89,19 +89,17 @@ describe('upgrade from the previous release', () => {
     expect(await upgrade('kept')).toEqual({ schema: 'kept', applied: [], version });
   });
 
-  it('upgrade: a failing migration changes nothing, also of those before it in its transaction', async () => {
-    await createFilled('failing');
+  it('upgrade: a failing migration changes nothing, also of those before it', async () => {
+    await engine('failing').migrate();
     await sql('CREATE TABLE failing.of_the_future ()');
     await expect(upgrade('failing')).rejects.toThrow(/of_the_future.* already exists/);
     const columns = await sql(
       `SELECT FROM information_schema.columns WHERE table_schema = 'failing' AND column_name = 'of_the_future'`,
     );
     expect(columns).toEqual([]);
-    // Migrations outside a transaction, and those before them, stay applied.
-    const last = knownMigrations.findLast((migration) => migration.withoutTransaction);
-    expect(await sql('SELECT max(version) AS version FROM failing.schema_migrations')).toEqual([
-      { version: last?.version },
-    ]);
+    expect(await sql('SELECT name FROM failing.schema_migrations ORDER BY version')).toEqual(
+      knownMigrations.map(({ name }) => ({ name })),
+    );
   });
 
   it('upgrade: a newer schema is refused by this release, and its running processes continue', async () => {

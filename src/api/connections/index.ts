@@ -14,7 +14,7 @@ import { syncOf } from '../../schedule/sync-metadata.ts';
 import { timetableOf } from '../../schedule/timetable.ts';
 import { insertConnection } from '../../store/connections.ts';
 import type { Database } from '../../store/database.ts';
-import { listCursors } from '../../store/job-lists.ts';
+import { listCursors } from '../../store/job-history.ts';
 import { findPendingJob } from '../../store/jobs.ts';
 import { upsertProvider } from '../../store/providers.ts';
 import { requireSmall, requireText, requireWhole } from '../../values/arguments.ts';

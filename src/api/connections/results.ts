@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { triggerEffects } from '../../pipeline/trigger.ts';
-import type { StoredCursor } from '../../store/job-lists.ts';
+import type { StoredCursor } from '../../store/job-history.ts';
 import { jsonOf, maybe, maybeText, maybeTime, time, uuid } from '../../values/model.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
 import type { Connection } from './model.ts';

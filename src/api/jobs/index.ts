@@ -20,7 +20,8 @@ import type { Ports } from '../../platform/ports.ts';
 import { findAttempts } from '../../store/attempts.ts';
 import { lockConnection } from '../../store/connections.ts';
 import type { Database, Queryable } from '../../store/database.ts';
-import { type HistoryKey, lastJobListed, listHistory, listJobs } from '../../store/job-lists.ts';
+import { type HistoryKey, listHistory } from '../../store/job-history.ts';
+import { jobWalk } from '../../store/job-lists.ts';
 import {
   bringForward,
   cancelJob,
@@ -104,13 +105,10 @@ export function createJobs({
         : byConnection(connectionId));
       return mapPage(page, toJob);
 
-      function byId(): Promise<Page<JobWithCursors>> {
-        return filteredPageById(
-          'jobs',
-          { cursor, limit, filter },
-          (before, bounds) => listJobs(db, filter, { before, ...bounds }),
-          (before, scan) => lastJobListed(db, filter, { before, scan }),
-        );
+      async function byId(): Promise<Page<JobWithCursors>> {
+        const { list, last, skipsRows } = await jobWalk(db, filter, tenantId ?? caller.tenantId);
+        const bounds = { cursor, limit, filter: { ...filter, skipsRows: skipsRows || undefined } };
+        return filteredPageById('jobs', bounds, list, last);
       }
 
       async function byConnection(id: string): Promise<Page<JobWithCursors & HistoryKey & Listed>> {

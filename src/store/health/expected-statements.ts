@@ -40,6 +40,9 @@ CREATE UNIQUE INDEX idx_signals_dedupe ON signals USING btree (connection_id, de
 CREATE INDEX idx_signals_tenant ON signals USING btree (tenant_id, id);
 CREATE INDEX idx_sync_jobs_blocked ON sync_jobs USING btree (connection_id) WHERE ((status =
   'queued'::text) AND blocked);
+CREATE INDEX idx_sync_jobs_connection_ended ON sync_jobs USING btree (connection_id, COALESCE(finished_at,
+  updated_at)) WHERE (status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text,
+  'completed'::text]));
 CREATE UNIQUE INDEX idx_sync_jobs_connection_type_status ON sync_jobs USING btree (connection_id, job_type)
   WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 CREATE INDEX idx_sync_jobs_ended ON sync_jobs USING btree (COALESCE(finished_at, updated_at)) WHERE (status
@@ -47,26 +50,30 @@ CREATE INDEX idx_sync_jobs_ended ON sync_jobs USING btree (COALESCE(finished_at,
 CREATE INDEX idx_sync_jobs_failed ON sync_jobs USING btree (id) WHERE (status = 'failed'::text);
 CREATE INDEX idx_sync_jobs_failed_tenant ON sync_jobs USING btree (tenant_id, id) WHERE (status =
   'failed'::text);
-CREATE INDEX idx_sync_jobs_history ON sync_jobs USING btree (connection_id, COALESCE(finished_at,
-  updated_at));
 CREATE INDEX idx_sync_jobs_ready ON sync_jobs USING btree (provider_slug, priority, scheduled_at) WHERE
   ((status = 'queued'::text) AND (NOT blocked) AND (retry_after IS NULL));
 CREATE INDEX idx_sync_jobs_retry ON sync_jobs USING btree (provider_slug, retry_after) WHERE ((status =
   'queued'::text) AND (NOT blocked) AND (retry_after IS NOT NULL));
 CREATE UNIQUE INDEX idx_sync_jobs_running ON sync_jobs USING btree (connection_id) WHERE (status =
   'running'::text);
-CREATE INDEX idx_sync_jobs_tenant ON sync_jobs USING btree (tenant_id, id);
+CREATE INDEX idx_sync_jobs_tenant_ended ON sync_jobs USING btree (tenant_id, id) WHERE (status = ANY
+  (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text, 'completed'::text]));
 CREATE INDEX idx_tenants_name ON tenants USING btree (lower(name) text_pattern_ops);
 CREATE TRIGGER skip_known_lookup BEFORE INSERT ON connection_lookup FOR EACH ROW WHEN (((pg_trigger_depth()
   = 0) AND (current_setting('session_replication_role'::text) = 'replica'::text))) EXECUTE FUNCTION
   skip_known_lookup();
 CREATE TRIGGER after_status AFTER UPDATE OF status ON connections FOR EACH ROW WHEN ((old.status IS
   DISTINCT FROM new.status)) EXECUTE FUNCTION after_connection_status();
+CREATE TRIGGER delete_owned AFTER DELETE ON connections FOR EACH ROW EXECUTE FUNCTION delete_owned();
 CREATE TRIGGER derive_due_at_of_insert BEFORE INSERT ON connections FOR EACH ROW EXECUTE FUNCTION
   derive_due_at();
 CREATE TRIGGER derive_due_at_of_update BEFORE UPDATE OF metadata, due_at ON connections FOR EACH ROW WHEN
   ((current_setting('syncline.due_at'::text, true) IS DISTINCT FROM 'written'::text)) EXECUTE FUNCTION
   derive_due_at();
+CREATE TRIGGER keep_connection_id AFTER UPDATE OF id ON connections FOR EACH ROW WHEN ((old.id <> new.id))
+  EXECUTE FUNCTION keep_connection_id();
+CREATE TRIGGER truncate_owned AFTER TRUNCATE ON connections FOR EACH STATEMENT EXECUTE FUNCTION
+  truncate_owned();
 CREATE TRIGGER write_lookup_of_insert AFTER INSERT ON connections FOR EACH ROW EXECUTE FUNCTION
   write_connection_lookup();
 CREATE TRIGGER write_lookup_of_update AFTER UPDATE OF tenant_id, external_id ON connections FOR EACH ROW
@@ -78,6 +85,11 @@ CREATE TRIGGER prove_feed_start BEFORE UPDATE OF "position" ON feed_start FOR EA
   ((new."position" <> old."position")) EXECUTE FUNCTION prove_feed_start();
 CREATE TRIGGER enter_feed AFTER INSERT ON signals REFERENCING NEW TABLE AS new_signals FOR EACH STATEMENT
   EXECUTE FUNCTION enter_feed();
+CREATE TRIGGER require_connection_of_insert AFTER INSERT ON signals FOR EACH ROW WHEN
+  ((current_setting('syncline.triggers'::text, true) IS DISTINCT FROM 'off'::text)) EXECUTE FUNCTION
+  require_connection();
+CREATE TRIGGER require_connection_of_update AFTER UPDATE OF connection_id ON signals FOR EACH ROW WHEN
+  ((old.connection_id <> new.connection_id)) EXECUTE FUNCTION require_connection();
 CREATE TRIGGER after_delete AFTER DELETE ON sync_jobs REFERENCING OLD TABLE AS old_jobs FOR EACH STATEMENT
   EXECUTE FUNCTION after_sync_jobs_delete();
 CREATE TRIGGER after_insert AFTER INSERT ON sync_jobs REFERENCING NEW TABLE AS new_jobs FOR EACH STATEMENT
@@ -98,6 +110,11 @@ CREATE TRIGGER forget_after_delete AFTER DELETE ON sync_jobs REFERENCING OLD TAB
   STATEMENT EXECUTE FUNCTION forget_attempts();
 CREATE TRIGGER forget_after_truncate AFTER TRUNCATE ON sync_jobs FOR EACH STATEMENT EXECUTE FUNCTION
   forget_attempts();
+CREATE TRIGGER require_connection_of_insert AFTER INSERT ON sync_jobs FOR EACH ROW WHEN
+  ((current_setting('syncline.triggers'::text, true) IS DISTINCT FROM 'off'::text)) EXECUTE FUNCTION
+  require_connection();
+CREATE TRIGGER require_connection_of_update AFTER UPDATE OF connection_id ON sync_jobs FOR EACH ROW WHEN
+  ((old.connection_id <> new.connection_id)) EXECUTE FUNCTION require_connection();
 CREATE TRIGGER unblock_after_delete AFTER DELETE ON sync_jobs REFERENCING OLD TABLE AS old_jobs FOR EACH
   STATEMENT EXECUTE FUNCTION unblock_after_delete();
 CREATE TRIGGER unblock_after_update AFTER UPDATE ON sync_jobs REFERENCING OLD TABLE AS old_jobs NEW TABLE
@@ -151,11 +168,7 @@ ALTER TABLE schema_migrations ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY 
 ALTER TABLE sessions ADD CONSTRAINT sessions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON
   DELETE CASCADE;
 ALTER TABLE sessions ADD CONSTRAINT sessions_pkey PRIMARY KEY (hash);
-ALTER TABLE signals ADD CONSTRAINT signals_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES
-  connections(id) ON DELETE CASCADE;
 ALTER TABLE signals ADD CONSTRAINT signals_pkey PRIMARY KEY (id);
-ALTER TABLE sync_jobs ADD CONSTRAINT sync_jobs_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES
-  connections(id) ON DELETE CASCADE;
 ALTER TABLE sync_jobs ADD CONSTRAINT sync_jobs_job_type_check CHECK ((job_type = ANY
   (ARRAY['incremental'::text, 'full'::text, 'webhook'::text])));
 ALTER TABLE sync_jobs ADD CONSTRAINT sync_jobs_pkey PRIMARY KEY (id);
@@ -173,18 +186,22 @@ CREATE FUNCTION after_sync_jobs_update;
 CREATE FUNCTION block_arrivals;
 CREATE FUNCTION block_siblings;
 CREATE FUNCTION block_sync_jobs;
+CREATE FUNCTION delete_owned;
 CREATE FUNCTION derive_due_at;
 CREATE FUNCTION enter_feed;
 CREATE FUNCTION forget_attempts;
 CREATE FUNCTION give_position;
+CREATE FUNCTION keep_connection_id;
 CREATE FUNCTION parse_instant;
 CREATE FUNCTION patch_sync;
 CREATE FUNCTION prove_feed_start;
 CREATE FUNCTION release_connections;
 CREATE FUNCTION repair_feed;
+CREATE FUNCTION require_connection;
 CREATE FUNCTION signal_batch;
 CREATE FUNCTION skip_known_lookup;
 CREATE FUNCTION time_ordered_id;
+CREATE FUNCTION truncate_owned;
 CREATE FUNCTION unblock_after_delete;
 CREATE FUNCTION unblock_after_update;
 CREATE FUNCTION unblock_siblings;

@@ -1,0 +1,92 @@
+-- Foreign keys of sync_jobs and signals to connections cost the engine a key share lock and a lookup per
+-- row, although it holds the connection's row lock. Triggers replace them: deletions cascade for every
+-- writer, and rows of other writers are checked.
+--
+-- In the engine's lock order.
+LOCK TABLE connections, sync_jobs, signals, feed IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE sync_jobs DROP CONSTRAINT sync_jobs_connection_id_fkey;
+ALTER TABLE signals DROP CONSTRAINT signals_connection_id_fkey;
+
+-- SECURITY DEFINER, as a foreign key works: a writer of one table needs no privilege on the other. Any role
+-- can attach a trigger function to its own table, so both functions reject other tables.
+CREATE FUNCTION require_connection() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT AS $$
+BEGIN
+  IF TG_RELID NOT IN ('sync_jobs'::regclass, 'signals'::regclass) THEN
+    RAISE insufficient_privilege USING MESSAGE = 'require_connection is a trigger of sync_jobs and signals';
+  END IF;
+  PERFORM FROM connections WHERE id = NEW.connection_id FOR KEY SHARE;
+  IF NOT FOUND THEN
+    RAISE foreign_key_violation USING
+      MESSAGE = format('insert or update on table "%1$s" violates foreign key constraint "%1$s_connection_id_fkey"',
+        TG_TABLE_NAME),
+      DETAIL = format('Key (connection_id)=(%s) is not present in table "connections".', NEW.connection_id),
+      SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = TG_TABLE_NAME || '_connection_id_fkey';
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER require_connection_of_insert AFTER INSERT ON sync_jobs
+  FOR EACH ROW WHEN (current_setting('syncline.triggers', true) IS DISTINCT FROM 'off')
+  EXECUTE FUNCTION require_connection();
+CREATE TRIGGER require_connection_of_update AFTER UPDATE OF connection_id ON sync_jobs
+  FOR EACH ROW WHEN (OLD.connection_id <> NEW.connection_id) EXECUTE FUNCTION require_connection();
+CREATE TRIGGER require_connection_of_insert AFTER INSERT ON signals
+  FOR EACH ROW WHEN (current_setting('syncline.triggers', true) IS DISTINCT FROM 'off')
+  EXECUTE FUNCTION require_connection();
+CREATE TRIGGER require_connection_of_update AFTER UPDATE OF connection_id ON signals
+  FOR EACH ROW WHEN (OLD.connection_id <> NEW.connection_id) EXECUTE FUNCTION require_connection();
+
+-- By the index of pending jobs and that of ended ones: no index on connection_id covers both.
+CREATE FUNCTION delete_owned() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+  IF TG_RELID <> 'connections'::regclass THEN
+    RAISE insufficient_privilege USING MESSAGE = 'delete_owned is a trigger of connections';
+  END IF;
+  DELETE FROM sync_jobs WHERE connection_id = OLD.id AND status IN ('queued', 'running');
+  DELETE FROM sync_jobs
+  WHERE connection_id = OLD.id AND status IN ('succeeded', 'failed', 'cancelled', 'completed');
+  DELETE FROM signals WHERE connection_id = OLD.id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER delete_owned AFTER DELETE ON connections FOR EACH ROW EXECUTE FUNCTION delete_owned();
+
+-- A table that the same statement truncates is empty here, and cannot be truncated twice.
+CREATE FUNCTION truncate_owned() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  IF EXISTS (SELECT FROM sync_jobs) THEN
+    TRUNCATE sync_jobs;
+  END IF;
+  IF EXISTS (SELECT FROM signals) THEN
+    TRUNCATE signals;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER truncate_owned AFTER TRUNCATE ON connections
+  FOR EACH STATEMENT EXECUTE FUNCTION truncate_owned();
+
+-- The id of a connection with jobs or signals cannot change.
+CREATE FUNCTION keep_connection_id() RETURNS trigger LANGUAGE plpgsql
+  SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+  owned text := CASE
+    WHEN EXISTS (SELECT FROM sync_jobs WHERE connection_id = OLD.id AND status IN ('queued', 'running'))
+      OR EXISTS (
+        SELECT FROM sync_jobs
+        WHERE connection_id = OLD.id AND status IN ('succeeded', 'failed', 'cancelled', 'completed'))
+      THEN 'sync_jobs'
+    WHEN EXISTS (SELECT FROM signals WHERE connection_id = OLD.id) THEN 'signals'
+  END;
+BEGIN
+  IF owned IS NOT NULL THEN
+    RAISE foreign_key_violation USING
+      MESSAGE = format('update or delete on table "connections" violates foreign key constraint '
+        '"%1$s_connection_id_fkey" on table "%1$s"', owned),
+      DETAIL = format('Key (id)=(%s) is still referenced from table "%s".', OLD.id, owned),
+      SCHEMA = TG_TABLE_SCHEMA, TABLE = owned, CONSTRAINT = owned || '_connection_id_fkey';
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER keep_connection_id AFTER UPDATE OF id ON connections
+  FOR EACH ROW WHEN (OLD.id <> NEW.id) EXECUTE FUNCTION keep_connection_id();
