@@ -1,27 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
-import { packInto } from './support/package.ts';
+import { describe, expect, it } from 'vitest';
+import { installedProject, withoutNpmVariables } from './support/package.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'syncline-package-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-// Without the npm variables of the test run, which point to this project.
-const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')));
-const inProject = (command: string, ...args: string[]) =>
-  execFileSync(command, args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+const env = { ...process.env, ...withoutNpmVariables };
 
 describe('the package', () => {
-  it('installs from npm pack into an empty project with its command, library and types', () => {
-    const tarball = packInto(folder);
-    writeFileSync(
-      join(folder, 'package.json'),
-      JSON.stringify({ name: 'empty', private: true, type: 'module' }),
-    );
-    inProject('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball);
+  it('installs from npm pack into an empty project with its command, library and types', async () => {
+    const folder = await installedProject();
+    const inProject = (command: string, ...args: string[]) =>
+      execFileSync(command, args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
     expect(inProject('npx', '--no-install', 'syncline', '--help')).toContain('Usage: syncline');
     const used = inProject(
@@ -60,6 +51,5 @@ describe('the package', () => {
       '',
       'use.ts',
     );
-    // Dependencies come from the registry, which may be slow.
   });
 });

@@ -53,8 +53,8 @@ async function end(spenders: Running[]): Promise<SpenderResult> {
   return { requests: sum('requests'), refused: sum('refused'), statements: sum('statements') };
 }
 
-const startFleet = (options: SpenderOptions) => Array.from({ length: sized(4, 3) }, () => start(options));
-const hour = { limit: sized(5000, 2000), perSeconds: 3600 };
+const startFleet = (options: SpenderOptions) => Array.from({ length: sized(4, 2) }, () => start(options));
+const hour = { limit: sized(5000, 1000), perSeconds: 3600 };
 
 describe('budgets: several processes share a budget', () => {
   it('budgets: several processes use up an hourly limit without exceeding it', async () => {

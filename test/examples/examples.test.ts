@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { packInto } from '../support/package.ts';
+import { installedProject, npmInstall, packedTarball, withoutNpmVariables } from '../support/package.ts';
 import { databaseUrl, onServer } from '../support/postgres.ts';
 import { startProcess } from '../support/process.ts';
 import { isFullSize } from '../support/size.ts';
@@ -29,17 +29,14 @@ const all = readdirSync(source).filter((name) => existsSync(join(source, name, '
 /** Few, because `npm test` installs their dependencies. */
 const chosen = isFullSize ? all : ['feed-consumer', 'own-connector'];
 
-/** The npm variables of the test run point to this project. */
-const npmVariables = Object.keys(process.env).filter((name) => name.startsWith('npm_'));
-const withoutNpmVariables = Object.fromEntries(npmVariables.map((name) => [name, undefined]));
-
 let folder = '';
 const run = (command: string, args: string[], cwd = folder, env: NodeJS.ProcessEnv = {}) =>
   startProcess(command, args, { cwd, env: { ...withoutNpmVariables, ...env } }).finished;
 
-/** Outside the repository, as npm workspaces: one install for all, with the packed package. */
+/** Outside the repository, as npm workspaces: one install for all, added to a copy of the installed package. */
 beforeAll(async () => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'syncline-examples-')));
+  cpSync(await installedProject(), folder, { recursive: true, verbatimSymlinks: true });
   for (const name of chosen) {
     cpSync(join(source, name), join(folder, name), {
       recursive: true,
@@ -52,12 +49,11 @@ beforeAll(async () => {
   const manifest = {
     private: true,
     workspaces: chosen,
-    dependencies: { syncline: `file:${packInto(folder)}` },
+    dependencies: { syncline: `file:${await packedTarball()}` },
     devDependencies: { typescript: devDependencies['typescript'] },
   };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
-  const installed = await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund']);
-  expect(installed, installed.stderr).toMatchObject({ code: 0 });
+  await npmInstall(folder);
   // Installing Next and 15 others takes minutes on a busy machine.
 }, 1_200_000);
 afterAll(() => {

@@ -119,7 +119,7 @@ describe('the feed with concurrent writers and a consumer that is killed repeate
 
   it('FEED-1: a consumer that stores its cursor gets every signal once, in commit order', async () => {
     let written: Written[] | undefined;
-    const writing = write(50, 20).then((all) => {
+    const writing = write(50, sized(20, 8)).then((all) => {
       written = all;
     });
     const kills = await consume('own', 300, async () => {

@@ -89,8 +89,8 @@ async function prepareCrash({ plant }: CanaryWorld, request: SendRequest): Promi
 }
 
 /** Runs a separate process that exits with an unhandled rejection. */
-export async function crash({ cli, configFile, outputs }: CanaryWorld): Promise<void> {
-  await cli(['work', '--drain', '--config', configFile], { env: { CANARY_CRASHES: '1' } });
+export async function crash({ cliProcess, configFile, outputs }: CanaryWorld): Promise<void> {
+  await cliProcess(['work', '--drain', '--config', configFile], { env: { CANARY_CRASHES: '1' } });
   const { text = '' } = outputs.at(-1) ?? {};
   if (!text.includes('dangling')) throw new Error(`The process did not crash: ${text}`);
 }
@@ -110,7 +110,10 @@ const credential = async (request: SendRequest, provider: string, secret: unknow
     ],
   );
 
-async function connect({ plant, cli, configFile }: CanaryWorld, request: SendRequest): Promise<string[]> {
+async function connect(
+  { plant, cli, cliProcess, configFile }: CanaryWorld,
+  request: SendRequest,
+): Promise<string[]> {
   const config = {
     token: plant('a secret in a config'),
     nested: { api_key: plant('a nested secret in a config') },
@@ -126,7 +129,7 @@ async function connect({ plant, cli, configFile }: CanaryWorld, request: SendReq
   };
   const byStdin = async (provider: string, kind: string, input: string) => {
     const args = ['credentials', 'add', '--tenant', tenant, '--provider', provider, '--kind', kind, '--json'];
-    const made = JSON.parse(await cli([...args, '--config', configFile], { input })) as { id: string };
+    const made = JSON.parse(await cliProcess([...args, '--config', configFile], { input })) as { id: string };
     return made.id;
   };
   const oauth = (name: string, prefix: string) => ({

@@ -3,10 +3,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { vi } from 'vitest';
 import type { TestDatabase } from '../support/database.ts';
-import { runCliProcess, startCli } from '../support/process.ts';
+import { runCli, runCliProcess, startCli } from '../support/process.ts';
 import { type Canary, canary, madeCanary, type Output } from './canary.ts';
 import { type EchoingProvider, startEchoingProvider } from './canary-provider.ts';
+
+interface CommandOptions {
+  env?: NodeJS.ProcessEnv;
+  input?: string;
+}
 
 /** An environment in which every secret is a canary and all output is recorded. */
 export interface CanaryWorld {
@@ -21,7 +27,10 @@ export interface CanaryWorld {
   folder: string;
   configFile: string;
   plant(name: string, options?: { tail?: string }): string;
-  cli(args: string[], options?: { env?: NodeJS.ProcessEnv; input?: string }): Promise<string>;
+  /** In the test process; returns stdout. */
+  cli(args: string[], options?: CommandOptions): Promise<string>;
+  /** In a process of its own, whose runtime may write to its streams too. */
+  cliProcess(args: string[], options?: CommandOptions): Promise<string>;
   start(args: string[]): ReturnType<typeof startCli>;
   end(): Promise<void>;
 }
@@ -64,7 +73,18 @@ export async function makeCanaryWorld(database: TestDatabase): Promise<CanaryWor
     CANARY_TAP_REPORT: join(folder, 'tap.json'),
   };
   const configFile = fileURLToPath(new URL('../support/fixtures/canaries.config.mjs', import.meta.url));
+  // The configuration file reads the environment of its process.
+  for (const [name, value] of Object.entries(env)) if (name.startsWith('CANARY_')) vi.stubEnv(name, value);
   let commands = 0;
+  const recording =
+    (run: typeof runCli) =>
+    async (args: string[], { env: more = {}, input }: CommandOptions = {}) => {
+      const name = `syncline ${args.join(' ')}, command ${++commands}`;
+      const options = { cwd: folder, env: { ...env, ...more }, ...(input !== undefined && { input }) };
+      const { stdout, stderr } = await run(args, options);
+      outputs.push({ from: `${name}, stdout`, text: stdout }, { from: `${name}, stderr`, text: stderr });
+      return stdout;
+    };
 
   return {
     canaries,
@@ -76,19 +96,11 @@ export async function makeCanaryWorld(database: TestDatabase): Promise<CanaryWor
     folder,
     configFile,
     plant,
-    cli: async (args, { env: more = {}, input } = {}) => {
-      const name = `syncline ${args.join(' ')}, command ${++commands}`;
-      // Its configuration file and libraries read the environment of the process.
-      const { stdout, stderr } = await runCliProcess(args, {
-        cwd: folder,
-        env: { ...env, ...more },
-        ...(input !== undefined && { input }),
-      });
-      outputs.push({ from: `${name}, stdout`, text: stdout }, { from: `${name}, stderr`, text: stderr });
-      return stdout;
-    },
+    cli: recording(runCli),
+    cliProcess: recording(runCliProcess),
     start: (args) => startCli(args, { cwd: folder, env, outlivesTest: true }),
     end: async () => {
+      vi.unstubAllEnvs();
       provider.close();
       rmSync(folder, { recursive: true, force: true });
       await database.sql(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
@@ -104,7 +116,7 @@ async function makeRole({ sql }: TestDatabase, role: string, password: string): 
 }
 
 export async function misconfigure(world: CanaryWorld): Promise<void> {
-  const { plant, cli, folder } = world;
+  const { plant, cli, cliProcess, folder } = world;
   const url = new URL(String(world.env['SYNCLINE_DATABASE_URL']));
   const withPassword = (name: string) => {
     const wrong = new URL(url);
@@ -121,7 +133,7 @@ export async function misconfigure(world: CanaryWorld): Promise<void> {
     return ['config', '--config', name];
   };
   await Promise.all([
-    cli(['migrate'], asEnv(withPassword('a wrong password').href)),
+    cliProcess(['migrate'], asEnv(withPassword('a wrong password').href)),
     cli(['jobs', 'list', '--json'], asEnv(down.href)),
     cli(['config'], asEnv(`postgres//user:${plant('a password in an invalid URL')}@host/app`)),
     cli(['config', '--json'], asEnv(inQuery.href)),
@@ -145,7 +157,7 @@ export async function misconfigure(world: CanaryWorld): Promise<void> {
         `export default { credentials: { keys: 'k1:${plant('keys as text', { tail: '' })}' } };`,
       ),
     ),
-    cli(
+    cliProcess(
       file(
         'd.config.mjs',
         `const url = 'postgres://u:${plant('a password beside a mistake', { tail: '' })}@h/d'; export default {{;`,

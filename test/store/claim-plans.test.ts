@@ -4,11 +4,12 @@ import { endBackoffs, lockReady, nextDueAt, otherProvidersWaiting } from '../../
 import type { Queryable } from '../../src/store/database.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { explain, nodes, pagesRead } from '../support/plan.ts';
+import { sized } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql } = database;
 const now = new Date('2025-01-01T12:00:00Z');
-const waiting = 20_000;
+const waiting = sized(20_000, 12_000);
 const due = 10;
 
 /** Later jobs of two priorities, backoffs, jobs of another provider, blocked and due jobs. */

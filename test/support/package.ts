@@ -3,6 +3,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -12,6 +13,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
+import { startProcess } from './process.ts';
+import { sharedFolder } from './shared.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -29,9 +32,9 @@ export function useProject(how: 'packed' | 'linked'): TestProject {
     folder: '',
     path: () => `${join(project.folder, 'node_modules/.bin')}${delimiter}${process.env['PATH']}`,
   };
-  beforeAll(() => {
+  beforeAll(async () => {
     project.folder = realpathSync(mkdtempSync(join(tmpdir(), 'syncline-project-')));
-    installPackage(project.folder, how);
+    await installPackage(project.folder, how);
   });
   afterAll(() => {
     if (project.folder) rmSync(project.folder, { recursive: true, force: true });
@@ -39,32 +42,55 @@ export function useProject(how: 'packed' | 'linked'): TestProject {
   return project;
 }
 
-function installPackage(folder: string, how: 'packed' | 'linked'): void {
+async function installPackage(folder: string, how: 'packed' | 'linked'): Promise<void> {
   const modules = join(folder, 'node_modules');
   const own = join(modules, 'syncline');
   mkdirSync(modules);
   if (how === 'linked') symlinkSync(root, own);
-  else unpack(folder, own);
+  else await unpack(own);
   linkDependencies(modules);
   linkPrograms(modules);
 }
 
-/** Returns the path of the tarball. Does not build: `npm test` has built the package for all test files. */
-export function packInto(folder: string): string {
-  const packed = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
-    cwd: root,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
+/** Packed once per build. Does not build: `npm test` has built the package for all test files. */
+export async function packedTarball(): Promise<string> {
+  const folder = await sharedFolder(`packed-${builtAt()}`, (path) => {
+    execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', path], {
+      cwd: root,
+      stdio: 'ignore',
+    });
   });
-  const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
-  return join(folder, filename);
+  return join(folder, readdirSync(folder)[0] as string);
 }
 
-function unpack(folder: string, own: string): void {
+/** An empty project into which npm has installed the packed package and its dependencies, for all test files. */
+export function installedProject(): Promise<string> {
+  return sharedFolder(`installed-${builtAt()}`, async (folder) => {
+    const manifest = { name: 'empty', private: true, type: 'module' };
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+    await npmInstall(folder, await packedTarball());
+  });
+}
+
+/** Dependencies come from the registry, which may be slow. */
+export async function npmInstall(folder: string, ...packages: string[]): Promise<void> {
+  const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...packages];
+  const installed = await startProcess('npm', args, { cwd: folder, env: withoutNpmVariables }).finished;
+  if (installed.code !== 0) throw new Error(`npm ${args.join(' ')} failed: ${installed.stderr}`);
+}
+
+/** The npm variables of the test run point to this project. */
+export const withoutNpmVariables: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.keys(process.env)
+    .filter((name) => name.startsWith('npm_'))
+    .map((name) => [name, undefined]),
+);
+
+const builtAt = () => readFileSync(join(root, 'dist/.built'), 'utf8');
+
+async function unpack(own: string): Promise<void> {
   mkdirSync(own);
-  const tarball = packInto(folder);
-  execFileSync('tar', ['-xzf', tarball, '-C', own, '--strip-components', '1']);
-  rmSync(tarball);
+  execFileSync('tar', ['-xzf', await packedTarball(), '-C', own, '--strip-components', '1']);
 }
 
 function linkDependencies(modules: string): void {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, statfsSync } from 'node:fs';
+import { existsSync, mkdtempSync, realpathSync, rmSync, statfsSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -12,6 +12,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     serverUrl: string;
     templateDatabase: string;
+    /** For `sharedFolder`. */
+    runFolder: string;
   }
 }
 
@@ -30,12 +32,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await migrate(config.database, { ports: systemPorts, onProgress: () => {} });
   project.provide('serverUrl', serverUrl);
   project.provide('templateDatabase', templateDatabase);
+  const runFolder = realpathSync(mkdtempSync(join(tmpdir(), 'syncline-run-')));
+  project.provide('runFolder', runFolder);
 
   return async () => {
     await onServer(serverUrl, (client) =>
       client.query(`DROP DATABASE IF EXISTS ${templateDatabase} WITH (FORCE)`),
     );
     await server?.stop();
+    rmSync(runFolder, { recursive: true, force: true });
   };
 }
 
