@@ -54,12 +54,14 @@ export async function checkResult(result: unknown, connector: Connector): Promis
 
   const page: Page = {
     signals: [],
-    nextCursor: await checkCursor(nextCursor, connector.cursorSchema),
+    nextCursor: cursorText(nextCursor),
     hasMore: hasMore === true,
     retryAfterSeconds,
     bytes: 0,
     cleaned: 0,
   };
+  if (connector.cursorSchema && page.nextCursor !== undefined)
+    await checkCursor(connector.cursorSchema, nextCursor);
   await inSlices<unknown>(
     signals,
     (signal, i) => addSignal(page, signal, `signals[${i}]`, connector.signalSchemas),
@@ -77,10 +79,7 @@ function isWait(value: unknown): value is Wait {
 
 const smallerPages = ' Return smaller pages with hasMore.';
 
-async function checkCursor(
-  cursor: unknown,
-  schema: StandardSchemaV1 | undefined,
-): Promise<string | undefined> {
+function cursorText(cursor: unknown): string | undefined {
   if (cursor === undefined || cursor === null) return undefined;
   const json = toJson(cursor, 'nextCursor');
   // Rejected, not cleaned: a changed cursor would point elsewhere.
@@ -91,9 +90,12 @@ async function checkCursor(
   const bytes = Buffer.byteLength(json);
   if (bytes > maxResult.cursorBytes)
     throw tooLarge('nextCursor', `${bytes} bytes`, `${maxResult.cursorBytes}`);
-  const problem = schema && (await check(schema, cursor)).problem;
-  if (problem) throw new InvalidResultError(`nextCursor does not match the cursor schema: ${problem}.`);
   return json;
+}
+
+async function checkCursor(schema: StandardSchemaV1, cursor: unknown): Promise<void> {
+  const { problem } = await check(schema, cursor);
+  if (problem) throw new InvalidResultError(`nextCursor does not match the cursor schema: ${problem}.`);
 }
 
 /** Returns a promise only if a schema is asynchronous. */

@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Logger } from 'pino';
 import type { Budgets } from '../contract/budget.ts';
 import type { Connector, SyncContext } from '../contract/connector.ts';
@@ -47,6 +48,9 @@ export function run(job: ClaimedJob, connector: Connector, options: RunOptions):
 async function sync(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<Page> {
   const { externalId, config } = job.connection;
   const { abort, resources } = options;
+  const { configSchema, cursorSchema } = connector;
+  const storedConfig = parseStored(config);
+  const storedCursor = usableCursor(job);
   let parsedMetadata: Record<string, unknown> | undefined;
   let log: Logger | undefined;
   let credentials: CredentialHandle | undefined;
@@ -57,13 +61,23 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       tenantId: job.tenantId,
       provider: job.providerSlug,
       externalId,
-      config: await validate(connector.configSchema, parseStored(config), 'connection.config', 'Correct it.'),
+      config: configSchema
+        ? await validate(configSchema, storedConfig, 'connection.config', 'Correct it.')
+        : storedConfig,
       get metadata() {
         parsedMetadata ??= metadataOf(job);
         return parsedMetadata;
       },
     },
-    cursor: await usableCursor(job, connector),
+    cursor:
+      cursorSchema && storedCursor !== undefined
+        ? await validate(
+            cursorSchema,
+            storedCursor,
+            'The stored cursor',
+            'Correct it, or trigger a full sync.',
+          )
+        : storedCursor,
     job: { id: job.id, type: job.type, attempts: job.attempts, scheduledAt: new Date(job.scheduledAt) },
     get abortSignal() {
       return abort.signal;
@@ -103,14 +117,13 @@ function trackSecrets(handle: CredentialHandle, redactor: SecretRedactor): Crede
   };
 }
 
-async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promise<unknown> {
+function usableCursor(job: ClaimedJob): unknown {
   const cursor = effectiveCursor(job);
-  if (cursor === undefined) return undefined;
   if (exceedsDepth(cursor, maxDepth.result))
     throw new PermanentError(
       `The stored cursor is nested deeper than ${maxDepth.result} levels. Correct it, or trigger a full sync.`,
     );
-  return validate(cursorSchema, cursor, 'The stored cursor', 'Correct it, or trigger a full sync.');
+  return cursor;
 }
 
 /** EXE-4. A new value at each call. */
@@ -126,12 +139,11 @@ function metadataOf({ connection }: ClaimedJob): Record<string, unknown> {
 
 /** Permanent: a retry reads the same value. */
 async function validate(
-  schema: Connector['cursorSchema'],
+  schema: StandardSchemaV1,
   value: unknown,
   what: string,
   remedy: string,
 ): Promise<unknown> {
-  if (!schema) return value;
   const checked = await check(schema, value);
   // Schema messages may end with a period.
   const problem = checked.problem?.replace(/\.$/, '');

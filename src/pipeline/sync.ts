@@ -41,15 +41,22 @@ export async function syncJob(held: HeldRun, context: SyncJobContext): Promise<S
   const { job, abort, log, redactor } = held;
   const { connectors, resources, commits } = context;
   const connector = connectors.get(job.providerSlug) as Connector;
-  const settlement = await run(job, connector, { abort, log: log.logger, resources, redactor })
-    .then((end) => settle(held, end, context))
-    // Unforeseen results count as failures.
-    .catch((error: unknown) => settle(held, { error: unprocessable(error) }, context));
+  const end = await run(job, connector, { abort, log: log.logger, resources, redactor });
+  const settlement = settle(held, end, context);
   return settlement && commits.add(settlement);
 }
 
 function settle(held: HeldRun, end: RunEnd, context: SyncJobContext): Settlement | undefined {
   if (!held.isHeld()) return undefined;
+  try {
+    return settlementOf(held, end, context);
+  } catch (error) {
+    // Unforeseen results count as failures.
+    return settlementOf(held, { error: unprocessable(error) }, context);
+  }
+}
+
+function settlementOf(held: HeldRun, end: RunEnd, context: SyncJobContext): Settlement {
   const { job, log, redactor } = held;
   const { ports, rateLimit, telemetry } = context;
   const policy = rateLimitOf(rateLimit, job.providerSlug);
