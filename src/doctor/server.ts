@@ -5,9 +5,9 @@ import {
   readServer,
   type ServerRow,
 } from '../store/health/server.ts';
-import { formatDuration } from '../values/duration.ts';
 import { type Check, error, type Finding, warning } from './check.ts';
 import { isSkewed, skewed } from './clocks.ts';
+import { describeHolder, maxHeldTransactions, releaseOf } from './holders.ts';
 
 const alterSystem = (name: string, value: string) =>
   `ALTER SYSTEM SET ${name} = ${value}; SELECT pg_reload_conf();`;
@@ -112,29 +112,9 @@ const holders: Check = {
   group: 'server',
   anySchema: true,
   run: async ({ tx, now }) => {
-    const rows = await findHolders(tx, new Date(now.getTime() - oldMs));
-    const why =
-      'until it ends, vacuum cannot remove newer dead rows, claims and ticks slow down, and feed readers may wait.';
-    return {
-      findings: rows.map(({ kind, name, owner, since }) => {
-        const age = since ? ` for ${formatDuration(now.getTime() - since.getTime())}` : '';
-        if (kind === 'session')
-          return warning(
-            `Session ${name} (${owner}) has been in a transaction${age}: ${why}`,
-            `SELECT pg_terminate_backend(${name});`,
-          );
-        if (kind === 'prepared')
-          return warning(
-            `Prepared transaction "${name}" of ${owner} has waited${age}: ${why}`,
-            `COMMIT PREPARED '${name}'; or ROLLBACK PREPARED '${name}';`,
-          );
-        return warning(
-          `Replication slot "${name}" (${owner}) is inactive: until it is used or dropped, ` +
-            'vacuum cannot remove newer dead rows.',
-          `SELECT pg_drop_replication_slot('${name}');`,
-        );
-      }),
-    };
+    const before = new Date(now.getTime() - oldMs);
+    const rows = await findHolders(tx, { before, maxTransactions: maxHeldTransactions });
+    return { findings: rows.map((row) => warning(describeHolder(row, now), releaseOf(row))) };
   },
 };
 

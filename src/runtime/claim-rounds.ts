@@ -7,6 +7,8 @@ import {
 } from '../pipeline/claim.ts';
 import { createClaimPosition } from '../pipeline/claim-position.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
+import type { Queryable } from '../store/database.ts';
+import { isCancelled } from '../store/database-errors.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import type { Lease } from './lease.ts';
 import type { Slots } from './slots.ts';
@@ -17,10 +19,12 @@ export interface ClaimRoundsOptions extends ExecutorContext {
   lease: Lease;
   isListening: () => boolean;
   start: (job: ClaimedJob) => void;
+  /** Of a look at the queue, on the server. */
+  maxLookMs?: number;
 }
 
 export interface ClaimRounds {
-  /** Returns the pause until the next round. An idle round is one query. */
+  /** Returns the pause until the next round. An idle round is one look at the queue. */
   runOnce(): Promise<number>;
   claimed(): number;
   /** A job may be ready. */
@@ -36,17 +40,28 @@ const contendedPauseMs = 20;
 /** Without LISTEN/NOTIFY, as behind a transaction pooler. */
 const unnotifiedPollMs = 500;
 const reportIntervalMs = 60_000;
+/** A look takes about 1 ms, unless an old snapshot pins dead index entries. */
+const defaultMaxLookMs = 500;
+/**
+ * Dead entries accumulate gradually: after a fast look, the next needs no transaction with a limit, which
+ * would triple the statements of an idle executor.
+ */
+const fastLookMs = 50;
 
 export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   const { db, config, ports, telemetry, connectors, slots, lease, isListening, start } = options;
+  const { maxLookMs = defaultMaxLookMs } = options;
   const providers = [...connectors.keys()];
-  const timedDb = db.within(statementTimeoutMs(config));
+  const timeoutMs = statementTimeoutMs(config);
+  const timedDb = db.within(timeoutMs);
   const position = createClaimPosition();
   const onDrained: (() => void)[] = [];
   let claimed = 0;
   let mayHaveWork = true;
   let contendedRounds = 0;
   let reportedMs = Number.NEGATIVE_INFINITY;
+  let lastLookWasFast = false;
+  let warnedMs = Number.NEGATIVE_INFINITY;
   /** As of the last query. */
   let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -58,9 +73,12 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
     // Before the query, which misses later requeues.
     const isDrained = slots.count() === 0 && !lease.hasPendingReturns();
     if (providers.length === 0) return idle(isDrained, Number.POSITIVE_INFINITY);
-    const waitMs = mayHaveWork ? 0 : await nextDueInMs();
-    if (waitMs > 0) return idle(isDrained, waitMs);
     const wasDue = !mayHaveWork;
+    if (wasDue) {
+      const waitMs = await nextDueInMs();
+      if (waitMs === undefined) return claimAfterPoll();
+      if (waitMs > 0) return idle(isDrained, waitMs);
+    }
     const { count, progressed } = await claimJobs(processId, free);
     contendedRounds = count === 0 && wasDue && !progressed ? contendedRounds + 1 : 0;
     return contendedRounds === 0
@@ -68,8 +86,41 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
       : Math.min(contendedPauseMs * 2 ** contendedRounds, config.pollIntervalMs);
   }
 
-  async function nextDueInMs(): Promise<number> {
-    const dueMs = (await nextDueAt(timedDb, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
+  /** Undefined if the server cancelled it. A drain needs the answer and waits longer. */
+  function limitedLook<T>(read: (tx: Queryable) => Promise<T>): Promise<{ found: T } | undefined> {
+    const statementTimeoutMs = onDrained.length > 0 ? timeoutMs : maxLookMs;
+    return db
+      .transaction(async (tx) => ({ found: await read(tx) }), {
+        timeoutMs,
+        statementTimeoutMs,
+        readOnly: true,
+      })
+      .catch((error: unknown) => {
+        if (!isCancelled(error)) throw error;
+        warnOfCancel(statementTimeoutMs);
+        return undefined;
+      });
+  }
+
+  function warnOfCancel(limitMs: number): void {
+    if (ports.monotonicMs() - warnedMs < reportIntervalMs) return;
+    warnedMs = ports.monotonicMs();
+    telemetry.lookCancelled(limitMs, pollMs());
+  }
+
+  /** The next round claims without a look. */
+  function claimAfterPoll(): number {
+    mayHaveWork = true;
+    return pollMs();
+  }
+
+  async function nextDueInMs(): Promise<number | undefined> {
+    const startedMs = ports.monotonicMs();
+    const read = (tx: Queryable) => nextDueAt(tx, providers);
+    const next = lastLookWasFast ? { found: await read(timedDb) } : await limitedLook(read);
+    lastLookWasFast = next !== undefined && ports.monotonicMs() - startedMs < fastLookMs;
+    if (!next) return undefined;
+    const dueMs = next.found?.getTime() ?? Number.POSITIVE_INFINITY;
     nothingDueUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
     return dueMs - ports.now();
   }
@@ -105,14 +156,18 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
 
   function idle(isDrained: boolean, waitMs: number): number {
     if (isDrained) for (const resolve of onDrained.splice(0)) resolve();
-    const pollMs = isListening() ? config.pollIntervalMs : Math.min(config.pollIntervalMs, unnotifiedPollMs);
-    return Math.min(waitMs, pollMs);
+    return Math.min(waitMs, pollMs());
+  }
+
+  function pollMs(): number {
+    return isListening() ? config.pollIntervalMs : Math.min(config.pollIntervalMs, unnotifiedPollMs);
   }
 
   async function reportMissingConnectors(): Promise<void> {
     if (ports.monotonicMs() - reportedMs < reportIntervalMs) return;
     reportedMs = ports.monotonicMs();
-    const others = await otherProvidersWaiting(timedDb, providers);
+    const others = (await limitedLook((tx) => otherProvidersWaiting(tx, providers)))?.found;
+    if (!others) return;
     telemetry.ownersCorrected(await rescueForeign(timedDb, new Date(ports.now()), others));
     telemetry.connectorsMissing(others);
   }

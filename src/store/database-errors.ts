@@ -38,6 +38,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
+/** By statement_timeout or pg_cancel_backend. */
+export function isCancelled(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014';
+}
+
 /** Values, constraints, program limits, errors raised by triggers. */
 const dataErrors = /^(0A|21|22|23|54|P0)/;
 /** Server, login, pooler or another transaction, whatever the statement. */

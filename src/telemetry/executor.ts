@@ -26,6 +26,8 @@ export interface ExecutorTelemetry extends RunEvents {
   jobsPoisoned(jobs: PoisonJob[]): void;
   /** Logged when the list changes. */
   connectorsMissing(providers: string[]): void;
+  /** The server cancelled the look for the next due job. */
+  lookCancelled(limitMs: number, pollMs: number): void;
   leaseNotReturned(error: unknown): void;
   executorStopped(runs: { finished: number; requeued: number }): void;
 }
@@ -201,6 +203,14 @@ export function executorTelemetry(
             'Add their connectors to "connectors", or run them in another process.',
         );
       missing = now;
+    },
+
+    lookCancelled(limitMs, pollMs) {
+      log.warn(
+        { limit_ms: limitMs, poll_ms: pollMs },
+        `the look for the next due job was cancelled after ${limitMs} ms; this executor claims every ` +
+          `${pollMs} ms instead. An old snapshot may pin dead index entries: run \`syncline doctor\`.`,
+      );
     },
 
     leaseNotReturned(error) {

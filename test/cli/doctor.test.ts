@@ -103,10 +103,11 @@ describe('syncline doctor on a healthy fleet', () => {
     ]);
   });
 
-  it('reports prepared transactions and sessions that block vacuum', async () => {
+  it('doctor: names the owners of old snapshots, the oldest first, without the text of their statements', async () => {
     const session = new pg.Client({ connectionString: server.url, application_name: 'a forgotten console' });
     await session.connect();
-    await session.query('BEGIN; SELECT pg_current_xact_id()');
+    await session.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await session.query(`SELECT 'a secret'`);
     await onServer(`BEGIN; CREATE TABLE forgotten (); PREPARE TRANSACTION 'forgotten'`);
     const later = createSyncline({
       database: server.url,
@@ -122,15 +123,16 @@ describe('syncline doctor on a healthy fleet', () => {
     expect(found).toEqual([
       finding(
         'warning',
-        /^Session \d+ \(a forgotten console\) has been in a transaction for 60 min/,
+        /^Session \d+ \(a forgotten console, user syncline, from 127\.0\.0\.1, idle in transaction, last statement SELECT\) has been in a transaction since \S+Z \(60 min\)\. Its oldest snapshot is \d+ transactions old: until it ends, vacuum cannot/,
         /^SELECT pg_terminate_backend\(\d+\);$/,
       ),
       finding(
         'warning',
-        /^Prepared transaction "forgotten" of syncline has waited for 60 min/,
+        /^Prepared transaction "forgotten" of syncline has waited since \S+Z \(60 min\)\. Its oldest snapshot is \d+ transactions old/,
         /ROLLBACK PREPARED 'forgotten';$/,
       ),
     ]);
+    expect(JSON.stringify(found)).not.toContain('a secret');
   });
 
   it('reports a read-only server', async () => {

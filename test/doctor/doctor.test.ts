@@ -118,8 +118,8 @@ describe('the doctor on a database with problems', () => {
     expect(await findingsOf('clock')).toEqual([]);
   });
 
-  it('doctor: reports tables without autovacuum', async () => {
-    await sql('ALTER TABLE signals SET (autovacuum_enabled = false)');
+  it.each(['false', 'no'])('doctor: reports tables with autovacuum_enabled = %s', async (off) => {
+    await sql(`ALTER TABLE signals SET (autovacuum_enabled = ${off})`);
     expect(await findingsOf('vacuum')).toEqual([
       finding(
         'error',

@@ -41,32 +41,56 @@ export async function readServer(tx: Queryable): Promise<ServerRow> {
 
 /** Blocks vacuum, and keeps the feed waiting for positions of aborted transactions. */
 export interface HolderRow {
-  kind: 'session' | 'prepared' | 'slot';
+  kind: 'session' | 'prepared' | 'slot' | 'standby';
   /** Pid, prepared transaction id or slot name. */
   name: string;
-  /** application_name or role, never query text. */
+  /** Role, or type of the slot. */
   owner: string;
+  application: string | null;
+  client: string | null;
+  state: string | null;
+  /** First word of the statement: its text may contain secrets. */
+  command: string | null;
   since: Date | null;
+  /** Age of the oldest snapshot or id it holds; null: none. */
+  transactions: number | null;
 }
 
 const maxShown = 10;
 
 const findHoldersSql = sql<HolderRow>`
-  (SELECT 'session' AS kind, pid::text AS name, coalesce(nullif(application_name, ''), usename, '?') AS owner,
-     xact_start AS since
-   FROM pg_stat_activity
-   WHERE backend_type = 'client backend' AND xact_start < :before AND pid <> pg_backend_pid()
-   ORDER BY xact_start LIMIT ${maxShown})
-  UNION ALL
-  (SELECT 'prepared', gid, owner::text, prepared FROM pg_prepared_xacts WHERE prepared < :before
-   ORDER BY prepared LIMIT ${maxShown})
-  UNION ALL
-  (SELECT 'slot', slot_name::text, slot_type, NULL FROM pg_replication_slots
-   WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL) LIMIT ${maxShown})`;
+  SELECT * FROM (
+    (SELECT 'session' AS kind, pid::text AS name, coalesce(usename, '?')::text AS owner,
+       left(nullif(application_name, ''), 64) AS application, host(client_addr) AS client, state,
+       upper(substring(query FROM '^\\s*([A-Za-z]{1,20})')) AS command, xact_start AS since,
+       greatest(age(backend_xmin), age(backend_xid))::float8 AS transactions
+     FROM pg_stat_activity
+     WHERE backend_type = 'client backend' AND xact_start < :before AND pid <> pg_backend_pid()
+     ORDER BY transactions DESC NULLS LAST, xact_start LIMIT ${maxShown})
+    UNION ALL
+    (SELECT 'prepared', gid, owner::text, NULL, NULL, NULL, NULL, prepared, age(transaction)::float8
+     FROM pg_prepared_xacts WHERE prepared < :before ORDER BY prepared LIMIT ${maxShown})
+    UNION ALL
+    (SELECT 'slot', slot_name::text, slot_type, NULL, NULL, CASE WHEN active THEN 'active' ELSE 'inactive' END,
+       NULL, NULL, greatest(age(xmin), age(catalog_xmin))::float8
+     FROM pg_replication_slots
+     WHERE (xmin IS NOT NULL OR catalog_xmin IS NOT NULL)
+       AND (NOT active OR greatest(age(xmin), age(catalog_xmin)) > :maxTransactions::int) LIMIT ${maxShown})
+    UNION ALL
+    (SELECT 'standby', pid::text, coalesce(usename, '?')::text, left(nullif(application_name, ''), 64),
+       host(client_addr), state, NULL, NULL, age(backend_xmin)::float8
+     FROM pg_stat_replication WHERE age(backend_xmin) > :maxTransactions::int LIMIT ${maxShown})) holder
+  ORDER BY transactions DESC NULLS LAST, since`;
 
-/** Transactions older than `before`, and inactive slots. */
-export function findHolders(tx: Queryable, before: Date): Promise<HolderRow[]> {
-  return findHoldersSql.all(tx, { before });
+/**
+ * Transactions older than `before`, inactive slots, and standbys and slots that hold back more than
+ * `maxTransactions`; the oldest snapshot first.
+ */
+export function findHolders(
+  tx: Queryable,
+  { before, maxTransactions }: { before: Date; maxTransactions: number },
+): Promise<HolderRow[]> {
+  return findHoldersSql.all(tx, { before, maxTransactions });
 }
 
 export interface SlotRow {
@@ -99,8 +123,8 @@ export interface TableCareRow {
 
 const findTableCareSql = sql<TableCareRow>`
   SELECT c.relname AS name,
-    coalesce('autovacuum_enabled=false' = ANY (c.reloptions)
-      OR 'autovacuum_enabled=off' = ANY (c.reloptions), false) AS autovacuum_off,
+    EXISTS (SELECT FROM pg_options_to_table(c.reloptions)
+      WHERE option_name = 'autovacuum_enabled' AND NOT option_value::boolean) AS autovacuum_off,
     coalesce(s.n_live_tup, 0)::float8 AS live, coalesce(s.n_dead_tup, 0)::float8 AS dead,
     age(c.relfrozenxid)::float8 AS frozen_age
   FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
