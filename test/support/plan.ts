@@ -6,6 +6,7 @@ import { openDatabase, type Queryable } from '../../src/store/database.ts';
 export interface Plan {
   'Node Type': string;
   'Index Name'?: string;
+  'Index Cond'?: string;
   'Relation Name'?: string;
   'Actual Rows': number;
   'Shared Hit Blocks': number;
