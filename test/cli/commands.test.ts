@@ -25,13 +25,23 @@ describe('syncline migrate', () => {
   it('applies all migrations; a second run reports the schema as up to date', async () => {
     const env = { SYNCLINE_DATABASE_SCHEMA: 'by_cli' };
     const first = await runCliProcess(['migrate', '--json'], onDatabase(env));
+    const applied = ['0010_schema', '0011_schedule', '0012_due_at'];
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
-      applied: ['0010_schema', '0011_schedule', '0012_due_at'],
+      applied,
+      steps: applied.map((name) => ({ name, duration_ms: expect.any(Number) })),
       version: 12,
     });
     const second = await runCli(['migrate'], onDatabase(env));
     expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 12).\n' });
+  });
+
+  it('prints each migration with its duration', async () => {
+    const { stdout } = await runCli(['migrate'], onDatabase({ SYNCLINE_DATABASE_SCHEMA: 'by_steps' }));
+    const lines = stdout.trim().split('\n');
+    expect(lines.at(-1)).toMatch(/^Schema "by_steps" is now at version \d+\.$/);
+    expect(lines.slice(0, -1)).not.toEqual([]);
+    for (const line of lines.slice(0, -1)) expect(line).toMatch(/^Applied \d{4}_\w+ in \d+ ms\.$/);
   });
 });
 
