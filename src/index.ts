@@ -8,7 +8,7 @@ export type { CheckResult, DoctorReport } from './doctor/index.ts';
 export type { TickResult } from './pipeline/tick.ts';
 export { type Ports, systemPorts } from './platform/ports.ts';
 export { type DrainResult, type Engine, type Role, roles, type WorkTotals } from './runtime/index.ts';
-export type { MigrationResult } from './store/migrate.ts';
+export type { MigrationResult, MigrationStep } from './store/migrate.ts';
 export { createSyncline, type Syncline, type SynclineOptions } from './syncline.ts';
 export type { TelemetryProviders } from './telemetry/index.ts';
 

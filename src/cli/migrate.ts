@@ -12,11 +12,12 @@ export function addMigrate(program: Command): void {
     )
     .action(async (options: CommonOptions) => {
       const result = await withEngine(options, (syncline) => syncline.migrate(), { checkReady: false });
-      printResult(options.json, result, () => [
+      const steps = result.steps.map(({ name, durationMs }) => ({ name, duration_ms: durationMs }));
+      printResult(options.json, { ...result, steps }, () => [
+        ...result.steps.map(({ name, durationMs }) => `Applied ${name} in ${durationMs} ms.`),
         result.applied.length === 0
           ? `Schema "${result.schema}" is up to date (version ${result.version}).`
-          : `Schema "${result.schema}" is now at version ${result.version}; ` +
-            `applied ${result.applied.join(', ')}.`,
+          : `Schema "${result.schema}" is now at version ${result.version}.`,
       ]);
     });
 }

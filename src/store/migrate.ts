@@ -9,15 +9,23 @@ import { firstVersion, latestVersion, newerSchema, tableNames, unreleasedSchema 
 import { beginText, isShared, openSession } from './session.ts';
 import { requireSuitable } from './suitable.ts';
 
+export interface MigrationStep {
+  name: string;
+  /** Of its statements. Locks are held until the transaction of the step ends. */
+  durationMs: number;
+}
+
 export interface MigrationResult {
   schema: string;
   /** In order. */
   applied: string[];
+  /** As `applied`, with durations. */
+  steps: MigrationStep[];
   version: number;
 }
 
 export interface MigrateOptions {
-  ports: Pick<Ports, 'sleep' | 'random'>;
+  ports: Pick<Ports, 'sleep' | 'random' | 'monotonicMs'>;
   /** An abort ends the retries. */
   signal?: AbortSignal;
   /** Called after a lock timeout, and before each command outside a transaction. */
@@ -33,7 +41,7 @@ const defaultLockTimeoutMs = 5000;
 /** About four minutes in total. */
 const maxTries = 30;
 
-type Outcome = { applied: string[]; isComplete: boolean } | { holders: string[] };
+type Outcome = { steps: MigrationStep[]; isComplete: boolean } | { holders: string[] };
 
 /**
  * Pending migrations in order, each run of transactional ones in one transaction; a new schema in a single
@@ -43,12 +51,13 @@ type Outcome = { applied: string[]; isComplete: boolean } | { holders: string[] 
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
   const { ports, signal = never, onProgress, lockTimeoutMs = defaultLockTimeoutMs } = options;
   const migrations = options.migrations ?? knownMigrations;
-  const applied: string[] = [];
+  const steps: MigrationStep[] = [];
   for (let tries = 1; ; tries++) {
     const outcome = await migrateSome(config, { ports, signal, migrations, lockTimeoutMs, onProgress });
     if (!('holders' in outcome)) {
-      applied.push(...outcome.applied);
-      if (outcome.isComplete) return { schema: config.schema, applied, version: latestVersion(migrations) };
+      steps.push(...outcome.steps);
+      if (outcome.isComplete)
+        return { schema: config.schema, applied: namesOf(steps), steps, version: latestVersion(migrations) };
       tries = 0;
       continue;
     }
@@ -56,7 +65,7 @@ export async function migrate(config: Config['database'], options: MigrateOption
     const waited = `waited ${lockTimeoutMs / 1000} s for a lock held by ${holders}`;
     const blocked = `The migration of schema "${config.schema}" ${waited}.`;
     if (tries === maxTries || signal.aborted) {
-      const done = applied.length === 0 ? 'Nothing changed' : `Applied ${applied.join(', ')}`;
+      const done = steps.length === 0 ? 'Nothing changed' : `Applied ${namesOf(steps).join(', ')}`;
       throw new SynclineError('DATABASE_REFUSED', blocked, {
         hint: `${done} in ${tries} attempts. End that transaction, then rerun \`syncline migrate\`.`,
       });
@@ -65,6 +74,8 @@ export async function migrate(config: Config['database'], options: MigrateOption
     await ports.sleep(retryDelayMs(tries, ports.random()), signal);
   }
 }
+
+const namesOf = (steps: readonly MigrationStep[]) => steps.map(({ name }) => name);
 
 type Step = Required<MigrateOptions>;
 
@@ -145,7 +156,7 @@ async function findHolders(client: pg.Client, schema: string): Promise<string[]>
 async function applySome(
   client: pg.Client,
   config: Config['database'],
-  { migrations, onProgress }: Step,
+  { migrations, onProgress, ports }: Step,
 ): Promise<Outcome> {
   const { schema } = config;
   const query = async <Row extends object>(text: string, values?: unknown[]) =>
@@ -160,11 +171,16 @@ async function applySome(
   const alone = isOurs ? pending.findIndex((migration) => migration.withoutTransaction) : -1;
   const some = pending.slice(0, alone === -1 ? undefined : Math.max(alone, 1));
   // The open transaction holds the advisory lock, but no snapshot that CONCURRENTLY would wait for.
-  if (alone === 0) await runCommands(config, pending[0] as Migration, onProgress);
-  else for (const text of some.map(textWithin)) await client.query(text);
-  for (const { version, name } of some)
+  const steps: MigrationStep[] = [];
+  for (const migration of some) {
+    const { version, name } = migration;
+    const startedMs = ports.monotonicMs();
+    if (alone === 0) await runCommands(config, migration, onProgress);
+    else await client.query(textWithin(migration));
     await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [version, name]);
-  return { applied: some.map(({ name }) => name), isComplete: some.length === pending.length };
+    steps.push({ name, durationMs: Math.round(ports.monotonicMs() - startedMs) });
+  }
+  return { steps, isComplete: some.length === pending.length };
 }
 
 /** The transaction that creates the schema blocks no writer of it, and runs through a transaction pooler. */

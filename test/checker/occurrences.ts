@@ -17,12 +17,20 @@ const known = new Map<string, Occurrences>();
 
 /** Of `connections.schedule`; undefined without a valid one. */
 export function occurrencesOf(schedule: unknown): Occurrences | undefined {
-  const { cron, times_of_day: times, days_of_week: days, time_zone: zone } = asObject(schedule) ?? {};
-  if (typeof zone !== 'string') return undefined;
+  const { cron, times_of_day: times, days_of_week: days, time_zone: zone = 'UTC' } = asObject(schedule) ?? {};
+  if (typeof zone !== 'string' || (!isCron(cron) && !Array.isArray(times))) return undefined;
   const key = JSON.stringify(schedule);
   const found = known.get(key) ?? search(matcherOf(cron, times, days), wallClockOf(zone));
   known.set(key, found);
   return found;
+}
+
+function isCron(cron: unknown): cron is string {
+  try {
+    return typeof cron === 'string' && CronExpressionParser.parse(cron) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 type Matcher = (wallMs: number) => boolean;

@@ -3,6 +3,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { migrations as knownMigrations } from '../../src/store/migrations.inline.ts';
+import { latestVersion } from '../../src/store/schema-version.ts';
 import { expectFailure } from '../support/cli.ts';
 import { useDatabase } from '../support/database.ts';
 import { runCli, runCliProcess, startCli } from '../support/process.ts';
@@ -25,20 +27,26 @@ describe('syncline migrate', () => {
   it('applies all migrations; a second run reports the schema as up to date', async () => {
     const env = { SYNCLINE_DATABASE_SCHEMA: 'by_cli' };
     const first = await runCliProcess(['migrate', '--json'], onDatabase(env));
+    const applied = knownMigrations.map(({ name }) => name);
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
-      applied: [
-        '0010_schema',
-        '0011_schedule',
-        '0012_due_at',
-        '0014_connection_lookup',
-        '0015_fill_connection_lookup',
-        '0016_connection_indexes',
-      ],
-      version: 16,
+      applied,
+      steps: applied.map((name) => ({ name, duration_ms: expect.any(Number) })),
+      version: latestVersion(knownMigrations),
     });
     const second = await runCli(['migrate'], onDatabase(env));
-    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 16).\n' });
+    expect(second).toMatchObject({
+      code: 0,
+      stdout: `Schema "by_cli" is up to date (version ${latestVersion(knownMigrations)}).\n`,
+    });
+  });
+
+  it('prints each migration with its duration', async () => {
+    const { stdout } = await runCli(['migrate'], onDatabase({ SYNCLINE_DATABASE_SCHEMA: 'by_steps' }));
+    const lines = stdout.trim().split('\n');
+    expect(lines.at(-1)).toMatch(/^Schema "by_steps" is now at version \d+\.$/);
+    expect(lines.slice(0, -1)).not.toEqual([]);
+    for (const line of lines.slice(0, -1)) expect(line).toMatch(/^Applied \d{4}_\w+ in \d+ ms\.$/);
   });
 });
 

@@ -97,7 +97,7 @@ describe('syncline dev (npm start)', () => {
       { SYNCLINE_DATABASE_URL: database.url, SYNCLINE_DATABASE_SCHEMA: schema },
       /tick: nothing due/,
     );
-    expect(output).toMatch(/schema "dev_here" is at version 16, just migrated/);
+    expect(output).toMatch(/schema "dev_here" is at version 17, just migrated/);
     expect(output).not.toMatch(/embedded|demo/);
     expect(await database.sql(`SELECT FROM ${schema}.tenants`)).toHaveLength(0);
   });

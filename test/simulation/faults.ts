@@ -3,6 +3,7 @@ import type { FaultKind } from './fault-profile.ts';
 import { crashEngine, cutEngineSessions, replaceLater, stopEngine } from './fleet.ts';
 import { pausePastLease } from './moments.ts';
 import { operatorFactor, runOperatorAction } from './operator.ts';
+import { writeFromOutside } from './outside-writer.ts';
 import { disturbSchedules } from './schedules.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -11,6 +12,7 @@ const monthSeconds = 30 * 24 * 3600;
 export async function injectFaults(simulation: Simulation, operator: Engine): Promise<void> {
   const { random, profile } = simulation;
   await disturbSchedules(simulation, operator);
+  await writeFromOutside(simulation);
   for (const [kind, chance] of Object.entries(profile.stepFaults) as [FaultKind, number][]) {
     const factor = kind === 'operator acts' ? operatorFactor(simulation) : 1;
     if (random.chance(chance * factor)) await injectFault(simulation, kind, operator);

@@ -20,6 +20,7 @@ const settlements = 'src/store/settlements.ts';
 const connections = 'src/store/connections.ts';
 const lease = 'src/runtime/lease.ts';
 const schemaSql = 'src/store/migrations/0010_schema.sql';
+const dueAtSql = 'src/store/migrations/0012_due_at.sql';
 
 const noFence: Edit = {
   file: commit,
@@ -310,6 +311,17 @@ export const mutants: readonly Mutant[] = [
     name: 'a placement does not write due_at',
     seeds: [1],
     edits: [{ file: connections, find: ', due_at = p.due_at\n', replace: '\n' }],
+  },
+  {
+    name: 'due_at does not follow other writers',
+    seeds: [10],
+    edits: [
+      {
+        file: dueAtSql,
+        find: "  NEW.due_at := coalesce(parse_instant(NEW.metadata #>> '{sync,next_run_at}'), '-infinity');\n",
+        replace: '',
+      },
+    ],
   },
   {
     name: 'a schedule is ignored in favour of the interval',

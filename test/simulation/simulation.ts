@@ -7,6 +7,7 @@ import { drawConfig, drawFaultProfile, type FaultProfile, type SimulatedConfig }
 import { crashEngine } from './fleet.ts';
 import { checkClaimsAreDue, checkReapedLeases } from './leases.ts';
 import { injectAtStatement } from './moments.ts';
+import { drawOutsideWriter } from './outside-writer.ts';
 import { type Random, seeded } from './random.ts';
 import { drawSchedules, noteSchedules, type Schedules } from './schedules.ts';
 import { recordSituations, type SituationRecorder } from './situations.ts';
@@ -21,6 +22,8 @@ import { createTrace, type Trace } from './trace.ts';
 import { type Session, type StatementEnd, type Wire, watchWire } from './wire.ts';
 
 export interface Simulation {
+  /** In some simulations. */
+  outsideWriter: Random | undefined;
   readonly database: SimulatedDatabase;
   readonly random: Random;
   readonly clock: { nowMs: number };
@@ -58,6 +61,7 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
   const random = seeded(`seed ${seed}`);
   const defaultStartMs = startMs + random.integer(0, 86_400_000);
   const schedules = drawSchedules(random.fork('schedules'), defaultStartMs);
+  const outsideWriter = drawOutsideWriter(random.fork('outside session'));
   const clock = { nowMs: schedules?.startMs ?? defaultStartMs };
   const now = () => clock.nowMs;
   const profile = drawFaultProfile(random.fork('mood'));
@@ -207,6 +211,7 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
     profile,
     config,
     schedules,
+    outsideWriter,
     trace,
     wire,
     stepScheduler,

@@ -46,6 +46,7 @@ export const situations = [
   'a schedule crossed a daylight saving change',
   'sessions started with another isolation level',
   'sessions started with another date style',
+  'another service moved next_run_at',
 ] as const;
 export type Situation = (typeof situations)[number];
 

@@ -7,6 +7,7 @@ import { filledLookup } from './filled-lookup.ts';
 export interface Plan {
   'Node Type': string;
   'Index Name'?: string;
+  'Index Cond'?: string;
   'Relation Name'?: string;
   'Actual Rows': number;
   'Actual Loops': number;

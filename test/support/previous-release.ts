@@ -161,3 +161,44 @@ const fleet = `
     ('github/own', ${id('northwind')}, 'github', ${id('oauth2')}, 'own', 60, 60, 60, 0, 0, now(), now(), now());
   INSERT INTO webhooks (connection_id, tenant_id, key_id, sealed, created_at, last_received_at)
   VALUES (${id('idle')}, ${id('northwind')}, 'main', sha256('w'), now(), now())`;
+
+interface Size {
+  connections: number;
+  jobs: number;
+  signals: number;
+}
+
+/** Ended jobs and signals of many connections, in chunks; the triggers on sync_jobs are off, as in the engine's commits. */
+export async function fillPreviousRelease(schema: string, send: Send, size: Size): Promise<void> {
+  const chunk = 50_000;
+  const insert = async (count: number, text: (from: number, to: number) => string) => {
+    for (let from = 1; from <= count; from += chunk)
+      await send(
+        `SET LOCAL search_path TO "${schema}", pg_temp; SET LOCAL syncline.triggers = 'off';
+         ${text(from, Math.min(from + chunk - 1, count))}`,
+      );
+  };
+  const connection = `md5('many ' || n % ${size.connections} + 1)::uuid`;
+  await insert(
+    size.connections,
+    (from, to) => `INSERT INTO connections (id, tenant_id, provider_slug, external_id, metadata)
+      SELECT md5('many ' || n)::uuid, ${id('northwind')}, 'github', 'many ' || n,
+        '{"sync":{"next_run_at":"2999-01-01T00:00:00Z","cursor":{"after":7}}}'
+      FROM generate_series(${from}, ${to}) n`,
+  );
+  await insert(
+    size.jobs,
+    (
+      from,
+      to,
+    ) => `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at)
+      SELECT ${id('northwind')}, 'github', ${connection}, 'incremental', 'succeeded', now()
+      FROM generate_series(${from}, ${to}) n`,
+  );
+  await insert(
+    size.signals,
+    (from, to) => `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+      SELECT ${id('northwind')}, 'github', ${connection}, 'issue.opened', now(), '{}'
+      FROM generate_series(${from}, ${to}) n`,
+  );
+}

@@ -90,3 +90,41 @@ BEGIN
 END $$;
 CREATE TRIGGER keep_connection_id AFTER UPDATE OF id ON connections
   FOR EACH ROW WHEN (OLD.id <> NEW.id) EXECUTE FUNCTION keep_connection_id();
+
+-- A job that is cancelled between its lookup and the update stays as it is.
+CREATE OR REPLACE FUNCTION unblock_siblings(connection_ids uuid[]) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+  siblings uuid[];
+BEGIN
+  PERFORM FROM connections WHERE id = ANY (connection_ids) ORDER BY id FOR NO KEY UPDATE;
+  siblings := ARRAY(
+    SELECT q.id FROM unnest(connection_ids) AS t (id) CROSS JOIN LATERAL (
+      SELECT j.id FROM sync_jobs j
+      WHERE j.connection_id = t.id AND j.status = 'queued' AND j.blocked LIMIT 3) q
+    WHERE (SELECT c.status FROM connections c WHERE c.id = t.id) = 'active'
+      AND (SELECT r.id FROM sync_jobs r
+           WHERE r.connection_id = t.id AND r.status = 'running' LIMIT 1) IS NULL);
+  IF siblings <> '{}' THEN
+    UPDATE sync_jobs SET blocked = false WHERE id = ANY (siblings) AND status = 'queued';
+    PERFORM wake_executors('jobs');
+  END IF;
+END $$;
+
+-- Also for a job that ended while blocked and is queued again: its blocker may have ended meanwhile.
+CREATE OR REPLACE FUNCTION unblock_after_update() RETURNS trigger
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM unblock_siblings(array_agg(connection_id)) FROM (
+    (SELECT connection_id FROM old_jobs WHERE status = 'running'
+     EXCEPT
+     SELECT connection_id FROM new_jobs WHERE status = 'running')
+    UNION
+    SELECT connection_id FROM (
+      SELECT id, connection_id FROM new_jobs WHERE status = 'queued' AND blocked
+      EXCEPT
+      SELECT id, connection_id FROM old_jobs WHERE status = 'queued') requeued
+  ) released
+  HAVING count(*) > 0;
+  RETURN NULL;
+END $$;
