@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
-import { never, retryDelayMs } from '../platform/retry.ts';
+import { never, retry, retryDelayMs } from '../platform/retry.ts';
 import { isConflict, isLockTimeout } from './database-errors.ts';
 import { migrations as knownMigrations, type Migration } from './migrations.inline.ts';
 import { firstVersion, latestVersion, newerSchema, tableNames, unreleasedSchema } from './schema-version.ts';
@@ -107,7 +107,7 @@ function migrateSome(config: Config['database'], step: Step): Promise<Outcome> {
   return withClient(config, async (client) => {
     try {
       await beginAlone(client, config.schema, step);
-      await client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(step.lockTimeoutMs)]);
+      await setLockTimeout(client, step.lockTimeoutMs);
       const outcome = await applySome(client, config, step);
       await client.query('COMMIT');
       return outcome;
@@ -153,12 +153,9 @@ async function findHolders(client: pg.Client, schema: string): Promise<string[]>
   return rows.map(({ holder }) => holder);
 }
 
-async function applySome(
-  client: pg.Client,
-  config: Config['database'],
-  { migrations, onProgress, ports }: Step,
-): Promise<Outcome> {
+async function applySome(client: pg.Client, config: Config['database'], step: Step): Promise<Outcome> {
   const { schema } = config;
+  const { migrations, onProgress, ports } = step;
   const query = async <Row extends object>(text: string, values?: unknown[]) =>
     (await client.query<Row>(text, values)).rows;
   const isOurs = await requireSuitable(query, schema, tableNames(migrations));
@@ -170,6 +167,7 @@ async function applySome(
   const pending = migrations.filter((migration) => migration.version > current);
   const alone = isOurs ? pending.findIndex((migration) => migration.withoutTransaction) : -1;
   const some = pending.slice(0, alone === -1 ? undefined : Math.max(alone, 1));
+  if (isOurs && alone !== 0 && some.length > 0) await lockHotTables(client, step);
   // The open transaction holds the advisory lock, but no snapshot that CONCURRENTLY would wait for.
   const steps: MigrationStep[] = [];
   for (const migration of some) {
@@ -181,6 +179,36 @@ async function applySome(
     steps.push({ name, durationMs: Math.round(ports.monotonicMs() - startedMs) });
   }
   return { steps, isComplete: some.length === pending.length };
+}
+
+const setLockTimeout = (client: pg.Client, ms: number) =>
+  client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(ms)]);
+
+const hotTables = 'connections, sync_jobs, signals, feed';
+/** Of each table: together less than deadlock_timeout (1 s), so that no writer is chosen as the victim. */
+const hotLockTimeoutMs = 200;
+
+/**
+ * Before a migration locks one of them: writers lock two of these tables in either order, because triggers
+ * and foreign keys lock the second one.
+ */
+async function lockHotTables(client: pg.Client, { ports, signal, lockTimeoutMs }: Step): Promise<void> {
+  const endMs = ports.monotonicMs() + lockTimeoutMs;
+  await setLockTimeout(client, Math.min(hotLockTimeoutMs, lockTimeoutMs));
+  await client.query('SAVEPOINT unlocked');
+  const lock = () =>
+    client.query(`LOCK TABLE ${hotTables} IN ACCESS EXCLUSIVE MODE`).catch(async (error: unknown) => {
+      await client.query('ROLLBACK TO unlocked');
+      throw error;
+    });
+  await retry(lock, {
+    ports,
+    attempts: Number.POSITIVE_INFINITY,
+    shouldRetry: (error) => isLockTimeout(error) && ports.monotonicMs() < endMs,
+    delayMs: (_, random) => retryDelayMs(0, random),
+    signal,
+  });
+  await setLockTimeout(client, lockTimeoutMs);
 }
 
 /** The transaction that creates the schema blocks no writer of it, and runs through a transaction pooler. */

@@ -18,7 +18,7 @@ export const allowed: Record<string, Record<string, string>> = {
   'store/migrate.ts': {
     quoted: 'the schema, quoted by the driver',
     'pg.escapeIdentifier(config.schema)': 'the schema, quoted by the driver',
-    "applied.join(', ')": 'text of an error',
+    "namesOf(steps).join(', ')": 'text of an error',
     "command.split('\\n').at(-1)?.trim()": 'text of a log line',
     name: 'text of an error, or of a log line',
     blocked: 'text of an error',
@@ -134,6 +134,7 @@ export const allowedTexts: Record<string, Record<string, string>> = {
     'beginText(client, false, unlimited)': 'see store/session.ts',
     text: 'a statement of suitable.ts, or a migration file',
     command: 'part of a migration file',
+    'textWithin(migration)': 'a migration file',
   },
   'store/gated.ts': { text: 'a statement of the store' },
   'store/reserved.ts': { text: 'a statement of the store' },

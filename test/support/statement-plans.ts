@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import type pg from 'pg';
 import type { Queryable } from '../../src/store/database.ts';
 import { type Statement, statements } from '../../src/store/sql.ts';
+import { filledLookup } from './filled-lookup.ts';
 import { nodes, type Plan } from './plan.ts';
 
 export type Names = Pick<Queryable, 'schema' | 'tables'>;
@@ -71,7 +72,10 @@ async function parameterNames(statement: Statement<object>, names: Names): Promi
     return [];
   };
   const nameOf = (_: object, key: string | symbol) => new Asked(String(key));
-  await statement.all({ ...names, query }, new Proxy({}, { has: () => true, get: nameOf }));
+  await statement.all(
+    { ...names, lookup: filledLookup(names.tables), query },
+    new Proxy({}, { has: () => true, get: nameOf }),
+  );
   return sent.map(String);
 }
 

@@ -1,9 +1,6 @@
 -- Foreign keys of sync_jobs and signals to connections cost the engine a key share lock and a lookup per
 -- row, although it holds the connection's row lock. Triggers replace them: deletions cascade for every
 -- writer, and rows of other writers are checked.
---
--- In the engine's lock order.
-LOCK TABLE connections, sync_jobs, signals, feed IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE sync_jobs DROP CONSTRAINT sync_jobs_connection_id_fkey;
 ALTER TABLE signals DROP CONSTRAINT signals_connection_id_fkey;
 
