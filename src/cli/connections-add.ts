@@ -22,7 +22,7 @@ interface AddOptions extends CommonOptions, TenantOptions, ScheduleOptions {
 export function addConnectionsAdd(group: Command): void {
   const command = group
     .command('add')
-    .description('add a connection; it is synced from the next tick on')
+    .description('add a connection; the next scheduler tick queues its first run')
     .requiredOption('--provider <slug>', 'provider, such as github');
   withTenant(command, 'tenant of the connection')
     .option('--external-id <id>', 'account name or ID at the provider')

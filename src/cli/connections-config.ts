@@ -12,7 +12,7 @@ interface ConfigOptions extends CommonOptions, AuditNote {
 export function addConnectionsConfig(group: Command): void {
   const command = group
     .command('config')
-    .description('replace the configuration of a connection, effective with its next run')
+    .description('replace the configuration of a connection; its next run uses it')
     .argument('<id>', 'connection ID')
     .requiredOption('--config-json <json>', 'complete connector configuration, as a JSON object');
   withAuditNote(command)

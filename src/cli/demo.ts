@@ -17,7 +17,7 @@ interface LoadCommandOptions extends CommonOptions {
 export function addDemo(program: Command): void {
   const group = program
     .command('demo')
-    .description('change the demo of `syncline dev` in this directory: break providers, add load');
+    .description('control the demo of `syncline dev` in this directory: break providers, add load');
   addDemoBreak(group);
 
   group

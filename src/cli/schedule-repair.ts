@@ -26,9 +26,9 @@ export function addScheduleRepair(group: Command): void {
     .addHelpText(
       'after',
       `
-A wrong database clock or another program can set next_run_at, scheduled_at or retry_after months ahead; nothing
-runs until then. \`syncline doctor\` reports this. Times within the limits of interval, jitter and backoff do not
-change.
+A wrong database clock or another program can set next_run_at, scheduled_at or retry_after months ahead; the
+connection does not run until then. \`syncline doctor\` reports such times. Times within the limits of interval,
+jitter and backoff do not change.
 The limits depend on the scheduler and rate limit settings: use the settings of the running processes.
 
 Examples:

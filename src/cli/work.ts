@@ -16,7 +16,7 @@ export function addWork(program: Command): void {
     .addHelpText(
       'after',
       `
-With --drain, prints when the next job is due, requeues jobs of dead processes and deletes what is past its
+With --drain, prints when the next job is due, requeues jobs of dead processes and deletes rows past their
 retention, for up to 10 s. Exits with 1 on errors that a retry cannot fix (a missing grant, table or login)
 and after two minutes without the database.
 

@@ -50,8 +50,8 @@ const lockDueSql = sql<DueRow>`
   FOR NO KEY UPDATE SKIP LOCKED`;
 
 /**
- * SCH-1, SCH-2. NO KEY UPDATE does not block job inserts (foreign key); other schedulers skip locked
- * rows.
+ * SCH-1, SCH-2. NO KEY UPDATE does not block the KEY SHARE lock of another writer's job insert; other
+ * schedulers skip locked rows.
  */
 export function lockDue(
   tx: Queryable,

@@ -114,7 +114,7 @@ async function askToRevoke({ id, name }: ApiKey): Promise<void> {
             {
               name: 'descendants',
               label: `Also revoke ${others} created with it`,
-              hint: 'Includes keys created with those keys.',
+              hint: 'Includes their descendants.',
               checkbox: true,
             },
           ]

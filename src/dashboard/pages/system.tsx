@@ -117,7 +117,7 @@ function SystemView({ system }: { system: SystemInfo }) {
             keyOf={({ id }) => id}
           />
         ) : (
-          <Empty>No process has a lease: nothing is syncing.</Empty>
+          <Empty>No executor or scheduler is running, so no connection syncs.</Empty>
         )}
       </Panel>
       <div class="side-by-side wide-left">

@@ -106,13 +106,13 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
         { value: '', label: 'None' },
       ],
     },
-    { name: 'external_id', label: 'Name', hint: 'Optional; such as the account at the provider.' },
-    ...scheduleFields('Optional; at least 60.'),
+    { name: 'external_id', label: 'Name', hint: 'Optional. Example: the account name at the provider.' },
+    ...scheduleFields('Optional. At least 60.'),
     {
       name: 'config',
       key: `config ${provider}`,
       label: 'Configuration',
-      hint: 'A JSON object, as described for the connector.',
+      hint: 'A JSON object. The connector defines its keys.',
       value: JSON.stringify(exampleConfigs[provider] ?? {}),
     },
   ];

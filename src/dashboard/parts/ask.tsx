@@ -22,7 +22,7 @@ const openQuestion = signal<Question | undefined>(undefined);
 export const reasonField: Field = {
   name: 'reason',
   label: 'Reason',
-  hint: 'Optional; stored in the audit log.',
+  hint: 'Optional. Stored in the audit log.',
 };
 
 /** Only one can be open: a question that waited for a response does not replace it. */

@@ -75,7 +75,7 @@ const effectTexts: Record<string, string> = {
 function askPause({ connection, path }: Props): void {
   ask({
     title: `Pause ${connectionName(connection)}?`,
-    text: 'No run starts until it is resumed. A run in progress may finish.',
+    text: 'No run starts until the connection is resumed. A run in progress continues.',
     fields: [reasonField],
     confirm: 'Pause',
     run: async ({ reason }) => {

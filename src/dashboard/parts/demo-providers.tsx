@@ -23,7 +23,7 @@ export function DemoProviders() {
   return (
     <Panel
       title="Simulated providers"
-      note="A broken provider answers every request with a server error."
+      note="A broken provider returns a server error for every request."
       flush
     >
       <LoadedView query={providers} lines={4}>

@@ -23,13 +23,13 @@ export function FirstSteps({ isEmpty }: { isEmpty: boolean }) {
       <ol class="steps">
         {isDemo && (
           <StepItem step="break" to="system" link="Break a provider">
-            Every request to it fails. Its connections retry with backoff and appear below; heal it, and they
-            recover without lost or repeated signals.
+            Every request to it fails. Its connections retry with backoff and appear below. After it heals,
+            they recover without losing or duplicating signals.
           </StepItem>
         )}
         {isDemo && <RewindItem />}
         <StepItem step="add" to="connections?add=true" link="Add a connection">
-          Choose a tenant, a provider and an interval. The scheduler queues its first run with the next tick.
+          Choose a tenant, a provider and an interval. The next scheduler tick queues its first run.
         </StepItem>
       </ol>
     </Panel>
@@ -43,8 +43,8 @@ function RewindItem() {
   const id = connections.data?.items[0]?.id;
   return (
     <StepItem step="rewind" to={id ? `connections/${id}` : 'connections'} link="Rewind a cursor">
-      Choose an earlier cursor, or the beginning. The next run reads everything again and stores only what is
-      missing.
+      Choose an earlier cursor, or the beginning. The next run reads everything from there again; dedupe keys
+      prevent duplicate signals.
     </StepItem>
   );
 }

@@ -82,7 +82,7 @@ const findForeignJobsSql = sql<{ id: string }>`
            AND c.provider_slug = j.provider_slug) IS NULL
   LIMIT ${maxFound + 1}`;
 
-/** EXE-13: tenant or provider differs from the connection's. */
+/** EXE-13: tenant or provider differs from the connection's, or the connection does not exist. */
 export async function findForeignJobs(tx: Queryable): Promise<string[]> {
   const rows = await findForeignJobsSql.all(tx);
   return rows.map((row) => row.id);
