@@ -60,3 +60,10 @@ export function formatCount(
   if (found > maxFound) return `more than ${maxFound} ${plural}`;
   return `${found} ${found === 1 ? singular : plural}`;
 }
+
+/** For SQL in a fix. */
+export const idList = (ids: readonly string[]) =>
+  ids
+    .slice(0, 100)
+    .map((id) => `'${id}'`)
+    .join(', ');

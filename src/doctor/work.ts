@@ -4,7 +4,6 @@ import { readTimetable } from '../schedule/timetable.ts';
 import { type Ahead, connectionsAhead, jobsAhead } from '../store/ahead.ts';
 import { type FeedSequence, feedSequence, isBehind } from '../store/feed-sequence.ts';
 import { expectedShape } from '../store/health/expected.ts';
-import { compareLookup } from '../store/health/lookup.ts';
 import { findIndexes } from '../store/health/shape.ts';
 import {
   findDuplicatePending,
@@ -14,13 +13,8 @@ import {
   type SampledConnection,
   sampleConnections,
 } from '../store/health/work.ts';
-import { type Check, error, formatCount, formatList, warning } from './check.ts';
-
-const idList = (ids: readonly string[]) =>
-  ids
-    .slice(0, 100)
-    .map((id) => `'${id}'`)
-    .join(', ');
+import { type Check, error, formatCount, formatList, idList, warning } from './check.ts';
+import { lookupCheck } from './lookup.ts';
 
 const guards = ['idx_sync_jobs_running', 'idx_sync_jobs_connection_type_status'];
 
@@ -130,36 +124,6 @@ const dueAt = sampled('due_at', ({ is_due_at_wrong }) => is_due_at_wrong, {
   // The trigger derives due_at.
   remedy: 'UPDATE connections SET metadata = metadata',
 });
-
-const lookup: Check = {
-  name: 'connection_lookup',
-  group: 'work',
-  run: async ({ tx }) => {
-    const difference = await compareLookup(tx);
-    if (!difference) return { detail: 'not in this schema version', findings: [] };
-    const { unlisted, orphaned } = difference;
-    const findings = [];
-    if (unlisted.length > 0)
-      findings.push(
-        error(
-          `${formatCount(unlisted.length, 'connection has', 'connections have')} a missing or different row in ` +
-            `connection_lookup, so lists and searches do not find it: ${formatList(unlisted)}.`,
-          'INSERT INTO connection_lookup SELECT id, tenant_id, external_id FROM connections WHERE id IN ' +
-            `(${idList(unlisted)}) ON CONFLICT (connection_id) DO UPDATE SET tenant_id = excluded.tenant_id, ` +
-            'external_id = excluded.external_id;',
-        ),
-      );
-    if (orphaned.length > 0)
-      findings.push(
-        warning(
-          `${formatCount(orphaned.length, 'row', 'rows')} of connection_lookup without a connection: ` +
-            `${formatList(orphaned)}. The connection was deleted with triggers disabled.`,
-          `DELETE FROM connection_lookup WHERE connection_id IN (${idList(orphaned)});`,
-        ),
-      );
-    return { findings };
-  },
-};
 
 const metadata: Check = {
   name: 'metadata.sync',
@@ -281,7 +245,7 @@ export const workChecks: Check[] = [
   owners,
   waiting,
   dueAt,
-  lookup,
+  lookupCheck,
   metadata,
   tooFarAhead,
   feed,

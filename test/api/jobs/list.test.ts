@@ -159,6 +159,10 @@ describe('lists: jobs of a tenant', () => {
     });
     const [read] = nodes(plan).filter((node) => node['Relation Name'] === 'sync_jobs');
     expect(read?.['Index Name']).toBe('sync_jobs_pkey');
+    // Jobs of other tenants count too.
+    const rows = (read?.['Actual Rows'] ?? 0) + (read?.['Rows Removed by Filter'] ?? 0);
+    expect(rows).toBeGreaterThan(0);
+    expect(rows).toBeLessThanOrEqual(scan);
     expect(pagesRead(plan)).toBeLessThan(10 * scan);
   });
 
