@@ -16,7 +16,8 @@ describe('chaos: a fleet under all faults', () => {
       seconds: sized(60, 15),
       seed,
       connections,
-      maxPauseMs: 600,
+      executors: sized(4, 3),
+      maxPauseMs: sized(600, 100),
       // Other tests use the same cores.
       limitFactor: 6,
       log: (line) => void lines.push(`${Math.round((performance.now() - startMs) / 1000)} s  ${line}`),
