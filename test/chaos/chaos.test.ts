@@ -16,6 +16,7 @@ describe('chaos: a fleet under all faults', () => {
       seconds: sized(60, 15),
       seed,
       connections,
+      executors: sized(4, 3),
       maxPauseMs: 600,
       // Other tests use the same cores.
       limitFactor: 6,

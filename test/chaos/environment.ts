@@ -27,6 +27,7 @@ export interface ChaosEnvironment extends Omit<FaultContext, 'chance'> {
 export interface EnvironmentOptions {
   seed: number;
   connections: number;
+  executors: number;
   limitFactor: number;
   onProblem: (problem: string) => void;
 }
@@ -34,7 +35,7 @@ export interface EnvironmentOptions {
 const slugs = ['keyed-1', 'bare-1', 'keyed-2', 'bare-2'];
 
 export async function openEnvironment(options: EnvironmentOptions): Promise<ChaosEnvironment> {
-  const { seed, connections: connectionCount, limitFactor, onProblem } = options;
+  const { seed, connections: connectionCount, executors, limitFactor, onProblem } = options;
   const closers: (() => unknown)[] = [];
   const close = async () => {
     for (const closer of closers.splice(0).reverse()) await closer();
@@ -58,6 +59,7 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Chao
     const serverPort = await freePort();
     const fleet = startFleet({
       routes: { network: network.url, pooler: bouncer?.url ?? network.url, direct: postgres.url },
+      executors,
       providerUrl: provider.url,
       serverPort,
       onProblem,

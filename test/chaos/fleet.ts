@@ -10,6 +10,8 @@ interface Routes {
 
 export interface FleetOptions {
   routes: Routes;
+  /** One on each route, more through the network. */
+  executors: number;
   providerUrl: string;
   serverPort: number;
   onProblem: (problem: string) => void;
@@ -34,7 +36,8 @@ export const logPatterns = {
   'jobs of dead processes requeued': /jobs? of a dead process/,
 };
 
-export function startFleet({ routes, providerUrl, serverPort, onProblem }: FleetOptions): Fleet {
+export function startFleet(options: FleetOptions): Fleet {
+  const { routes, providerUrl, serverPort, onProblem } = options;
   const env = (database: string) => ({
     SYNCLINE_DATABASE_URL: database,
     SYNCLINE_SERVER_PORT: String(serverPort),
@@ -57,12 +60,9 @@ export function startFleet({ routes, providerUrl, serverPort, onProblem }: Fleet
     return member;
   };
   const { network, pooler, direct } = routes;
-  const executors = [
-    add('executor-1', 'executor', network),
-    add('executor-2', 'executor', network),
-    add('executor-3', 'executor', direct),
-    add('executor-4', 'executor', pooler),
-  ];
+  const executors = Array.from({ length: options.executors }, (_, i) =>
+    add(`executor-${i + 1}`, 'executor', [direct, pooler][i] ?? network),
+  );
   const members = [
     ...executors,
     add('scheduler-1', 'scheduler,janitor', network),

@@ -12,6 +12,7 @@ export interface ChaosOptions {
   seed: number;
   only?: readonly string[] | undefined;
   connections?: number;
+  executors?: number;
   maxPauseMs?: number;
   limitFactor?: number;
   log?: (line: string) => void;
@@ -37,6 +38,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     seed,
     only,
     connections = 300,
+    executors = 4,
     maxPauseMs = 1500,
     limitFactor = 1,
     log = () => {},
@@ -51,7 +53,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   };
   const chosen = faults.filter(({ kind }) => !only || only.includes(kind));
   const counts = new Map(chosen.map(({ kind }) => [kind, 0]));
-  const environment = await openEnvironment({ seed, connections, limitFactor, onProblem });
+  const environment = await openEnvironment({ seed, connections, executors, limitFactor, onProblem });
   const skipReason = new Map(
     chosen.map((fault) => [fault.kind, fault.skipReason?.({ ...environment, chance: chanceOf(seed) })]),
   );

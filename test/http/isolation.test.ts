@@ -269,7 +269,7 @@ describe('isolation: a tenant reads and changes only its own data', () => {
       const [mine = {}] = await thingsFor(operation, own);
       // The first ones have different providers and job statuses.
       const theirs = (await thingsFor(operation, foreign)).slice(0, sized(8, 1));
-      for (const request of sampled(requestsFor(operation, mine, theirs), 2)) {
+      for (const request of sampled(requestsFor(operation, mine, theirs), 4)) {
         const { status } = await sendAsOwner(operation, request);
         expect(status, `${operation.id}: ${request.target} ${String(request.body)}`).toBeLessThan(500);
         if (operation.isOperatorOnly) expect(status, operation.id).toBe(403);

@@ -9,14 +9,11 @@ export type Finder = (text: string) => Set<string>;
 /** All stored rows as text: `table row`. */
 export async function allRows({ sql }: TestDatabase): Promise<string[]> {
   const tables = await sql<{ name: string }>(
-    `SELECT table_name AS name FROM information_schema.tables
-     WHERE table_schema = 'syncline' AND table_type = 'BASE TABLE' ORDER BY 1`,
+    `SELECT relname AS name FROM pg_class
+     WHERE relnamespace = 'syncline'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1`,
   );
-  const rows: string[] = [];
-  for (const { name } of tables)
-    for (const { row } of await sql<{ row: string }>(`SELECT t::text AS row FROM syncline.${name} t`))
-      rows.push(`${name} ${row}`);
-  return rows;
+  const rowsOf = tables.map(({ name }) => `SELECT '${name} ' || t::text AS row FROM syncline.${name} t`);
+  return (await sql<{ row: string }>(rowsOf.join(' UNION ALL '))).map(({ row }) => row);
 }
 
 /** Recognizes a tenant's texts by its marker and its ids by their absence from the other tenant's rows. */

@@ -7,7 +7,7 @@ import type { Report } from './worker.ts';
 import { simulateAll } from './workers.ts';
 
 /** At full size enough that each situation occurs in several of them. */
-const seeds = Array.from({ length: sized(220, 4) }, (_, i) => i + 1);
+const seeds = Array.from({ length: sized(220, 3) }, (_, i) => i + 1);
 const workers = 4;
 
 describe('simulation: several engines on one Postgres, determined by a seed', () => {
@@ -29,7 +29,7 @@ describe('simulation: several engines on one Postgres, determined by a seed', ()
   });
 
   it('runs of the same seed have identical traces', { timeout: 900_000 }, async () => {
-    const sample = seeds.filter((seed) => seed % sized(40, 4) === 0);
+    const sample = seeds.filter((seed) => seed % sized(40, 3) === 0);
     const hashes = (of: Report[]) =>
       of.filter(({ seed }) => sample.includes(seed)).map(({ seed, hash }) => `${seed} ${hash}`);
     expect(hashes(await simulate([...sample].reverse()))).toEqual(hashes(reports));

@@ -10,7 +10,7 @@ import { sized } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql } = database;
-const total = sized(100_000, 20_000);
+const total = sized(100_000, 12_000);
 const small = '00000000-0000-4000-8000-000000000002';
 const few = 40;
 const middle = '00000000-0000-4000-a000-000000000000';

@@ -5,8 +5,9 @@ export const sized = (full: number, small: number) => (isFullSize ? full : small
 
 let offset = 0;
 
-/** At small size one in `n` values, from another start on each call, so that many calls use every value. */
+/** At small size one in `n` values, at least one, from another start on each call: many calls use every value. */
 export function sampled<T>(values: readonly T[], n: number): T[] {
   const start = offset++;
-  return values.filter((_, i) => isFullSize || (i + start) % n === 0);
+  const step = Math.min(n, values.length);
+  return values.filter((_, i) => isFullSize || (i + start) % step === 0);
 }

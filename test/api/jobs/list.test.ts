@@ -14,7 +14,7 @@ const database = useDatabase();
 const { sql } = database;
 const large = '00000000-0000-4000-8000-000000000002';
 const largeConnections = 5001;
-const otherJobs = sized(60_000, 20_000);
+const otherJobs = sized(60_000, 8000);
 const statuses: JobStatus[] = ['queued', 'running', 'succeeded', 'failed', 'cancelled'];
 
 const connections = (owner: string, count: number) =>

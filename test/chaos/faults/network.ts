@@ -55,12 +55,17 @@ const stalled = networkFault(
   closeAfterMs / 1000,
 );
 
-const halfOpen = networkFault('half-open', 2500, ({ network }) => {
-  const before = network.stalled();
-  network.halfOpen();
-  closeLater(network);
-  return network.stalled() - before;
-});
+const halfOpen = networkFault(
+  'half-open',
+  2500,
+  ({ network }) => {
+    const before = network.stalled();
+    network.halfOpen();
+    closeLater(network);
+    return network.stalled() - before;
+  },
+  closeAfterMs / 1000,
+);
 
 const trickle = networkFault('trickle', 2500, ({ network }) => {
   network.trickle();
