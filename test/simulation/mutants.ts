@@ -20,6 +20,7 @@ const settlements = 'src/store/settlements.ts';
 const connections = 'src/store/connections.ts';
 const lease = 'src/runtime/lease.ts';
 const schemaSql = 'src/store/migrations/0010_schema.sql';
+const jobTriggersSql = 'src/store/migrations/0013_job_triggers.sql';
 const dueAtSql = 'src/store/migrations/0012_due_at.sql';
 
 const noFence: Edit = {
@@ -36,10 +37,10 @@ const ownClock: Edit = {
 
 /** If a second guard prevents the failure, a mutant removes both, and its name says so. */
 export const mutants: readonly Mutant[] = [
-  { name: 'no fence: a result is stored without checking the claim', seeds: [30], edits: [noFence] },
+  { name: 'no fence: a result is stored without checking the claim', seeds: [13], edits: [noFence] },
   {
     name: 'no fence, and a process that lost its lease does not abort its runs',
-    seeds: [23],
+    seeds: [13],
     edits: [
       noFence,
       {
@@ -51,7 +52,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim ignores that the connection is busy, and no unique index prevents it',
-    seeds: [13],
+    seeds: [6],
     edits: [
       {
         file: claims,
@@ -104,7 +105,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'dedupe keys are ignored, and no unique index prevents duplicates',
-    seeds: [31],
+    seeds: [2],
     edits: [
       {
         file: 'src/store/signals.ts',
@@ -120,7 +121,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a committed result is stored again',
-    seeds: [64],
+    seeds: [42],
     edits: [
       {
         file: commit,
@@ -169,12 +170,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a process without a lease claims jobs',
-    seeds: [39],
+    seeds: [72],
     edits: [{ file: claims, find: ' AND (SELECT id FROM alive) IS NOT NULL', replace: '' }],
   },
   {
     name: 'a process row is deleted while it has running jobs',
-    seeds: [2],
+    seeds: [5],
     edits: [
       {
         file: processes,
@@ -187,14 +188,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim whose response was lost is not requeued',
-    seeds: [77],
+    seeds: [4],
     edits: [
       { file: 'src/runtime/claim-rounds.ts', find: '      lease.markUncertain(claimId);\n', replace: '' },
     ],
   },
   {
     name: 'a stopping process keeps its lease and its jobs',
-    seeds: [33],
+    seeds: [15],
     edits: [
       {
         file: lease,
@@ -238,7 +239,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a failed job is retried without backoff',
-    seeds: [18],
+    seeds: [1],
     edits: [
       {
         file: judge,
@@ -260,7 +261,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the scheduler ignores the status of connections',
-    seeds: [4],
+    seeds: [11],
     edits: [
       {
         file: connections,
@@ -287,7 +288,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'schedulers do not lock due connections',
-    seeds: [6],
+    seeds: [27],
     edits: [
       {
         file: connections,
@@ -332,7 +333,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an occurrence that has been placed is placed again',
-    seeds: [88],
+    seeds: [109],
     edits: [
       {
         file: 'src/schedule/scheduled-placement.ts',
@@ -354,7 +355,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'after an outage a schedule continues with the first missed occurrence',
-    seeds: [42],
+    seeds: [26],
     edits: [
       {
         file: 'src/schedule/slot.ts',
@@ -401,8 +402,8 @@ export const mutants: readonly Mutant[] = [
     seeds: [7],
     edits: [
       {
-        file: schemaSql,
-        find: '    UPDATE sync_jobs SET blocked = false WHERE id = ANY (siblings);',
+        file: jobTriggersSql,
+        find: "    UPDATE sync_jobs SET blocked = false WHERE id = ANY (siblings) AND status = 'queued';",
         replace: '    PERFORM 1;',
       },
     ],
@@ -432,7 +433,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a tick uses the clock of its process',
-    seeds: [7],
+    seeds: [8],
     edits: [
       ownClock,
       {
@@ -461,7 +462,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim takes more than one suspect',
-    seeds: [402, 563],
+    seeds: [73],
     edits: [
       {
         file: 'src/pipeline/claim.ts',
@@ -472,7 +473,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'transactions use the isolation level of the role or database',
-    seeds: [117],
+    seeds: [107],
     edits: [
       {
         file: 'src/store/session.ts',

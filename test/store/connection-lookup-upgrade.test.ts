@@ -97,6 +97,8 @@ describe('upgrade: connection_lookup', () => {
   it.each([
     ['changed', `UPDATE connections SET external_id = 'newer' WHERE id = '${uuid(3000)}'`],
     ['deleted', `DELETE FROM connections WHERE id = '${uuid(3000)}'`],
+    ['moved ahead', `UPDATE connections SET id = '${uuid(9000)}' WHERE id = '${uuid(3000)}'`],
+    ['moved back', `UPDATE connections SET id = '${uuid(0)}' WHERE id = '${uuid(3000)}'`],
   ])('upgrade: the fill copies connections exactly while one that it reads is %s', async (what, change) => {
     const schema = `during_${what.replaceAll(' ', '_')}`;
     const tenantId = await createUnfilled(schema, 7000);

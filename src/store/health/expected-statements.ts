@@ -76,9 +76,9 @@ CREATE TRIGGER truncate_owned AFTER TRUNCATE ON connections FOR EACH STATEMENT E
   truncate_owned();
 CREATE TRIGGER write_lookup_of_insert AFTER INSERT ON connections FOR EACH ROW EXECUTE FUNCTION
   write_connection_lookup();
-CREATE TRIGGER write_lookup_of_update AFTER UPDATE OF tenant_id, external_id ON connections FOR EACH ROW
-  WHEN (((old.tenant_id <> new.tenant_id) OR (old.external_id IS DISTINCT FROM new.external_id))) EXECUTE
-  FUNCTION write_connection_lookup();
+CREATE TRIGGER write_lookup_of_update AFTER UPDATE OF id, tenant_id, external_id ON connections FOR EACH
+  ROW WHEN (((old.id <> new.id) OR (old.tenant_id <> new.tenant_id) OR (old.external_id IS DISTINCT FROM
+  new.external_id))) EXECUTE FUNCTION write_connection_lookup();
 CREATE CONSTRAINT TRIGGER give_position AFTER INSERT ON feed DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
   WHEN ((new."position" IS NULL)) EXECUTE FUNCTION give_position();
 CREATE TRIGGER prove_feed_start BEFORE UPDATE OF "position" ON feed_start FOR EACH ROW WHEN

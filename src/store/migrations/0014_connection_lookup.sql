@@ -26,9 +26,10 @@ END $$;
 
 CREATE TRIGGER write_lookup_of_insert AFTER INSERT ON connections
   FOR EACH ROW EXECUTE FUNCTION write_connection_lookup();
-CREATE TRIGGER write_lookup_of_update AFTER UPDATE OF tenant_id, external_id ON connections
+CREATE TRIGGER write_lookup_of_update AFTER UPDATE OF id, tenant_id, external_id ON connections
   FOR EACH ROW
-  WHEN (OLD.tenant_id <> NEW.tenant_id OR OLD.external_id IS DISTINCT FROM NEW.external_id)
+  WHEN (OLD.id <> NEW.id OR OLD.tenant_id <> NEW.tenant_id
+    OR OLD.external_id IS DISTINCT FROM NEW.external_id)
   EXECUTE FUNCTION write_connection_lookup();
 -- Also for replicated and bulk-loaded rows (session_replication_role).
 ALTER TABLE connections ENABLE ALWAYS TRIGGER write_lookup_of_insert;
@@ -49,8 +50,9 @@ CREATE TRIGGER skip_known_lookup BEFORE INSERT ON connection_lookup
 ALTER TABLE connection_lookup ENABLE ALWAYS TRIGGER skip_known_lookup;
 
 -- For the next migration. KEY SHARE keeps a row from being deleted before its copy commits; the row of a
--- concurrent update is newer and stays. Commits after each batch, so that deletes wait for one batch only.
--- A single batch runs in a transaction block too.
+-- concurrent update is newer and stays. Pages are read without a lock: a locked row may have a new id.
+-- Commits after each batch, so that deletes wait for one batch only. A single batch runs in a transaction
+-- block too.
 CREATE PROCEDURE fill_connection_lookup() LANGUAGE plpgsql AS $$
 DECLARE
   batch_size CONSTANT integer := 2000;
@@ -58,14 +60,16 @@ DECLARE
   copied integer;
 BEGIN
   LOOP
-    WITH batch AS MATERIALIZED (
-      SELECT id, tenant_id, external_id FROM connections WHERE id >= start ORDER BY id LIMIT batch_size
-      FOR KEY SHARE
+    WITH page AS MATERIALIZED (
+      SELECT id FROM connections WHERE id >= start ORDER BY id LIMIT batch_size
+    ), batch AS MATERIALIZED (
+      SELECT id, tenant_id, external_id FROM connections
+      WHERE id = ANY (ARRAY(SELECT id FROM page)) ORDER BY id FOR KEY SHARE
     ), written AS (
       INSERT INTO connection_lookup (connection_id, tenant_id, external_id)
       SELECT id, tenant_id, external_id FROM batch ON CONFLICT DO NOTHING
     )
-    SELECT (SELECT count(*) FROM batch), (SELECT id FROM batch ORDER BY id DESC LIMIT 1) INTO copied, start;
+    SELECT (SELECT count(*) FROM page), (SELECT id FROM page ORDER BY id DESC LIMIT 1) INTO copied, start;
     EXIT WHEN copied < batch_size;
     COMMIT;
   END LOOP;
