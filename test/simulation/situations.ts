@@ -86,7 +86,7 @@ const logPatterns: readonly [RegExp, Situation][] = [
   [/took longer than \d+ s and was aborted/, 'a run timed out'],
   [/died \d times in a row/, 'a connector killed its process twice in a row'],
   [/died 5 times in a row.*The job has failed/, 'a job failed because its processes died'],
-  [/executor stopped: .*[1-9]\d* jobs requeued/, 'a stopping process requeued its jobs'],
+  [/executor stopped: .*[1-9]\d* jobs? requeued/, 'a stopping process requeued its jobs'],
 ];
 
 export function recordSituations({
