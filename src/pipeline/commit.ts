@@ -10,6 +10,7 @@ import {
   type RunRow,
   refuseConnections,
   settleJobs,
+  unblockSiblings,
   writeConnections,
 } from '../store/settlements.ts';
 import { insertSignals, type NewSignal } from '../store/signals.ts';
@@ -55,7 +56,7 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       const followUps = holding.flatMap((settlement) =>
         followUpsOf(settlement, rows.get(settlement.job.id), () => ports.newId()),
       );
-      await endJobs(tx, now, { holding, rows, counts, followUps });
+      await endJobs(tx, now, { holding, counts, followUps });
       await markUnauthorized(tx, now, holding, () => ports.newId());
       await recordAttempts(tx, now, holding);
       await addStatistics(tx, now, ports.random(), measure(holding, counts, now));
@@ -85,26 +86,21 @@ const isRunning = (row: RunRow | undefined) => row?.status === 'running';
 
 interface JobEnds {
   holding: Settlement[];
-  rows: RunRows;
   /** New signals by job. */
   counts: ReadonlyMap<string, number>;
   followUps: FollowUp[];
 }
 
-/** Triggers maintain `blocked`; off for jobs that end without a blocked sibling. */
-async function endJobs(
-  tx: Queryable,
-  now: Date,
-  { holding, rows, counts, followUps }: JobEnds,
-): Promise<void> {
-  const isLast = ({ job, verdict }: Settlement) =>
-    verdict.outcome !== 'requeued' && !rows.get(job.id)?.blocks_others;
+/** Triggers stay off for jobs that end; they decide whether requeued jobs and follow-ups are blocked. */
+async function endJobs(tx: Queryable, now: Date, { holding, counts, followUps }: JobEnds): Promise<void> {
+  const isRequeued = ({ verdict }: Settlement) => verdict.outcome === 'requeued';
   const end = (settlement: Settlement) => jobEnd(settlement, counts.get(settlement.job.id) ?? 0);
-  const others = holding.filter((settlement) => !isLast(settlement));
-  await settleJobs(tx, now, holding.filter(isLast).map(end));
-  if (others.length + followUps.length === 0) return;
+  const requeued = holding.filter(isRequeued);
+  const ended = holding.filter((settlement) => !isRequeued(settlement));
+  await unblockSiblings(tx, await settleJobs(tx, now, ended.map(end)));
+  if (requeued.length + followUps.length === 0) return;
   await enableTriggers(tx);
-  await settleJobs(tx, now, others.map(end));
+  await settleJobs(tx, now, requeued.map(end));
   await insertFollowUps(tx, now, followUps);
 }
 

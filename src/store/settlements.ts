@@ -6,7 +6,7 @@ const lockConnectionsSql = sql<object>`
   SELECT count(*) FROM (
     SELECT FROM :schema.connections WHERE id = ANY (:ids::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`;
 
-/** Lock order: connections by id, then jobs, against deadlocks; the jobs' state stays as read. */
+/** Lock order: connections by id, then jobs. The jobs' state stays as read. */
 export async function lockConnections(tx: Queryable, ids: string[]): Promise<void> {
   await lockConnectionsSql.all(tx, { ids });
 }
@@ -18,19 +18,14 @@ export interface RunRow {
   status: string;
   rerun_priority: number | null;
   hinted: boolean;
-  /** Other jobs wait for it. */
-  blocks_others: boolean;
 }
 
 const lockRunsSql = sql<RunRow>`
-  SELECT j.id, j.claim_id, j.status, j.rerun_priority, j.hinted,
-    (SELECT b.id FROM :schema.sync_jobs b
-     WHERE b.connection_id = j.connection_id AND b.status = 'queued' AND b.blocked
-     LIMIT 1) IS NOT NULL AS blocks_others
-  FROM :schema.sync_jobs j WHERE j.id = ANY (:jobIds::uuid[])
-  FOR NO KEY UPDATE OF j`;
+  SELECT id, claim_id, status, rerun_priority, hinted
+  FROM :schema.sync_jobs WHERE id = ANY (:jobIds::uuid[])
+  FOR NO KEY UPDATE`;
 
-/** By id only: for a status condition the planner may scan the index of running jobs per row. */
+/** By id only: with a status condition, the planner may scan all running jobs per row. */
 export function lockRuns(tx: Queryable, jobIds: string[]): Promise<RunRow[]> {
   return lockRunsSql.all(tx, { jobIds });
 }
@@ -88,9 +83,9 @@ const refuseConnectionsSql = sql<{ id: string }>`
   RETURNING c.id`;
 
 /**
- * Returns those now in `needs_auth`. Not if a user replaced the credential during the run: the provider
- * refused the old one, and the user would not return. Token refreshes and credentials saved by runs are
- * no replacement.
+ * Returns those now in `needs_auth`, unless a user replaced the credential during the run: the provider
+ * refused the old one, and the user would not return. Token refreshes and credentials saved by runs are no
+ * replacement.
  */
 export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedRun[]): Promise<Set<string>> {
   const rows = await refuseConnectionsSql.all(tx, { now, r: runs });
@@ -109,8 +104,8 @@ export interface JobEnd {
   nextCursor: string | null;
 }
 
-const settleJobsSql = sql<object>`
-  UPDATE :schema.sync_jobs j
+const settleJobsSql = sql<{ connection_id: string }>`
+  WITH settled AS (UPDATE :schema.sync_jobs j
   SET status = e.status, finished_at = CASE WHEN e.status = 'queued' THEN NULL ELSE :now::timestamptz END,
       attempts = e.attempts, retry_after = e.retry_after, error = e.error,
       signal_count = e.signals, next_cursor = e.next_cursor,
@@ -126,12 +121,25 @@ const settleJobsSql = sql<object>`
     signals: 'int',
     nextCursor: 'jsonb',
   })}
-  WHERE j.id = ANY (ARRAY[e.job_id])`;
+  WHERE j.id = ANY (ARRAY[e.job_id])
+  RETURNING j.connection_id)
+  SELECT connection_id FROM settled s
+  WHERE (SELECT b.id FROM :schema.sync_jobs b
+         WHERE b.connection_id = s.connection_id AND b.status = 'queued' AND b.blocked LIMIT 1) IS NOT NULL`;
 
-/** Keeps `claim_id`: a retried commit recognises its result. */
-export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<void> {
-  if (ends.length === 0) return;
-  await settleJobsSql.all(tx, { now, e: ends });
+/**
+ * Keeps `claim_id`: a retried commit recognises its result. Returns connections with blocked jobs, read by a
+ * snapshot taken under the lock of the runs: a writer that touches a running job blocks its siblings.
+ */
+export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<string[]> {
+  if (ends.length === 0) return [];
+  return (await settleJobsSql.all(tx, { now, e: ends })).map((row) => row.connection_id);
+}
+
+const unblockSiblingsSql = sql<object>`SELECT :schema.unblock_siblings(:connectionIds::uuid[])`;
+
+export async function unblockSiblings(tx: Queryable, connectionIds: string[]): Promise<void> {
+  if (connectionIds.length > 0) await unblockSiblingsSql.all(tx, { connectionIds });
 }
 
 export interface FollowUp {
@@ -146,7 +154,6 @@ export interface FollowUp {
   retryAfter: Date | null;
   /** Default: now. Start lag counts from here. */
   scheduledAt?: Date | undefined;
-  /** Keep a queued job's later `retry_after`. */
   keepsPause?: boolean | undefined;
   /** Another run follows the walk. */
   hinted?: boolean | undefined;
@@ -179,8 +186,8 @@ const insertFollowUpsSql = sql<object>`
       hinted = j.hinted OR excluded.hinted`;
 
 /**
- * EXE-6: a queued job of the type takes over the cursor and becomes due. EXE-7: with `keepsPause`, the
- * later `retry_after` wins.
+ * EXE-6: a queued job takes over the cursor and becomes due. EXE-7: with `keepsPause`, the later
+ * `retry_after` wins.
  */
 export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]): Promise<void> {
   if (jobs.length === 0) return;

@@ -122,7 +122,7 @@ describe('kill -9 before and after each statement and connector call of a three-
       leases: count(/^INSERT INTO processes|^heartbeat$/),
       calls: count(/^sync$/),
       claims: count(/^WITH alive/),
-      fences: count(/^SELECT j.id, j.claim_id/),
+      fences: count(/^SELECT id, claim_id/),
       followUps: count(/^INSERT INTO sync_jobs/),
       stored: count(/^WITH stored AS \( INSERT INTO signals/),
     };

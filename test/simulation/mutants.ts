@@ -414,8 +414,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: commit,
-        find: "verdict.outcome !== 'requeued' && !rows.get(job.id)?.blocks_others;",
-        replace: "verdict.outcome !== 'requeued';",
+        find: 'await unblockSiblings(tx, await settleJobs(tx, now, ended.map(end)));',
+        replace: 'await settleJobs(tx, now, ended.map(end));',
       },
     ],
   },
@@ -491,5 +491,16 @@ export const mutants: readonly Mutant[] = [
     name: 'times use the date style of the role or database',
     seeds: [2],
     edits: [{ file: 'src/store/session.ts', find: "  DateStyle: 'ISO, YMD',\n", replace: '' }],
+  },
+  {
+    name: 'an ended job is claimed again',
+    seeds: [7],
+    edits: [
+      {
+        file: claims,
+        find: "    WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL\n",
+        replace: "    WHERE j.status <> 'running' AND NOT j.blocked AND j.retry_after IS NULL\n",
+      },
+    ],
   },
 ];

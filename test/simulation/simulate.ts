@@ -79,7 +79,8 @@ function drawWeights({ random, engines }: Simulation): void {
 
 /** Virtual time in which all work must complete after the last fault. */
 const quietMs = 45 * 60_000;
-const maxQuietSteps = 12_000;
+/** Above what 45 minutes of heartbeats and claims take: a run may be due only at the end of them. */
+const maxQuietSteps = 60_000;
 
 async function runQuietPhase(simulation: Simulation, operator: Engine): Promise<boolean> {
   const { random, clock, engines, fakeProvider, trace } = simulation;

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { connector } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { sized } from '../support/size.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;
@@ -48,6 +49,10 @@ const wronglyFlagged = (which: 'blocked' | 'NOT blocked') =>
      WHERE j.status = 'queued' AND ${which} AND j.blocked <> (
        c.status <> 'active' OR EXISTS (SELECT FROM sync_jobs r WHERE r.connection_id = c.id AND r.status = 'running'))`,
   );
+
+const isWaiting = async () =>
+  (await sql(`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`))
+    .length > 0;
 
 /** Expected: a unique violation (second running or pending job) or a deadlock. */
 const isExpectedError = (error: { code?: string }) => error.code === '23505' || error.code === '40P01';
@@ -96,16 +101,38 @@ describe('EXE-3: the blocked flag', () => {
     const queued = sql(insert('queued'), [connection, 'incremental']).then(() => {
       isDone = true;
     });
-    const isWaiting = async () =>
-      (
-        await sql(
-          `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-        )
-      ).length > 0;
     while (!isDone && !(await isWaiting())) await new Promise(setImmediate);
     await ending.query('COMMIT');
     await queued;
     expect(await wronglyFlagged('blocked')).toEqual([]);
+  });
+
+  it('EXE-3: a run unblocks a job that a writer blocked while the commit waited for its row lock', async () => {
+    const connection = await connect();
+    const first = await database.job(connection, { priority: 1 });
+    const writer = await database.session();
+    await writer.query('SET search_path TO syncline');
+    const ran: string[] = [];
+    const engine = database.engine({
+      connectors: [
+        connector(async ({ job: { id } }) => {
+          ran.push(id);
+          if (id !== first) return { signals: [] };
+          // Not blocked yet, like a job that is queued during the claim of another.
+          await writer.query(`SET syncline.triggers = 'off'`);
+          await writer.query(insert('queued'), [connection, 'full']);
+          await writer.query(`RESET syncline.triggers; BEGIN`);
+          await writer.query(`UPDATE sync_jobs SET priority = 2 WHERE id = $1`, [first]);
+          return { signals: [] };
+        }),
+      ],
+    });
+    const draining = engine.drain();
+    await until('the commit waits', isWaiting);
+    await writer.query('COMMIT');
+    await draining;
+    expect(await wronglyFlagged('blocked')).toEqual([]);
+    expect(ran).toHaveLength(2);
   });
 
   it('EXE-3: claims, placements and commits set the flag like the triggers they bypass', async () => {
