@@ -77,17 +77,28 @@ describe('a writer outside the engine', () => {
 
   /** Makes every connection active and due, as a service may, and waits until each has run to its end. */
   async function finishEverything(scheduler: Syncline): Promise<void> {
-    await sql(`UPDATE sync_jobs SET status = 'succeeded', finished_at = now()
+    await write(`UPDATE sync_jobs SET status = 'succeeded', finished_at = now()
       WHERE status = 'running' AND process_id IS NULL`);
-    await sql(`UPDATE connections SET status = 'active', schedule = NULL,
+    await write(`UPDATE connections SET status = 'active', schedule = NULL,
       metadata = patch_sync(metadata, '{"next_run_at": null}')`);
     await scheduler.tick();
     await until('every job has ended', async () => {
-      await sql(`UPDATE sync_jobs SET scheduled_at = now(), retry_after = NULL
+      await write(`UPDATE sync_jobs SET scheduled_at = now(), retry_after = NULL
         WHERE status = 'queued' AND (scheduled_at > now() OR retry_after IS NOT NULL)`);
       return (await sql(`SELECT FROM sync_jobs WHERE status IN ('queued', 'running')`)).length === 0;
     });
     await scheduler.tick();
+  }
+
+  /** A statement over many rows may deadlock with a commit; another service repeats it. */
+  async function write(text: string): Promise<void> {
+    for (;;)
+      try {
+        await sql(text);
+        return;
+      } catch (error) {
+        if ((error as { code?: string }).code !== '40P01') throw error;
+      }
   }
 
   function readFeed(engine: Syncline) {

@@ -18,6 +18,9 @@ function message(code: string, body: Buffer, length = body.length): Buffer {
 const authenticationOk = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))]);
 const beginComplete = Buffer.concat([message('C', Buffer.from('BEGIN\0')), message('Z', Buffer.from('T'))]);
 
+/** Many copies per write: one small write each can outlast the connect timeout on a busy machine. */
+const repeated = (chunk: Buffer) => Buffer.concat(Array.from({ length: 1_000 }, () => chunk));
+
 /** Sends the chunk repeatedly until the client disconnects. */
 function flood(socket: Socket, chunk: Buffer): void {
   const send = () => {
@@ -65,7 +68,7 @@ describe('postgres: a server that sends endlessly', () => {
     ['an endless first message', [sendEndlessRow], /more than 33554432 bytes/],
     [
       'endless notices before authentication',
-      [(socket) => flood(socket, message('N', Buffer.alloc(1)))],
+      [(socket) => flood(socket, repeated(message('N', Buffer.alloc(1))))],
       /more than (33554432 bytes|50000 messages)/,
     ],
     [
@@ -73,7 +76,7 @@ describe('postgres: a server that sends endlessly', () => {
       [
         sendAuthenticationOk,
         sendBeginComplete,
-        (socket) => flood(socket, message('C', Buffer.from('BEGIN\0'))),
+        (socket) => flood(socket, repeated(message('C', Buffer.from('BEGIN\0')))),
       ],
       /more than 50000 messages/,
     ],
