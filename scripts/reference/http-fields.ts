@@ -87,9 +87,13 @@ function table(name: string, rows: readonly Row[]): string {
     return `| \`${path}\`${only} | ${needed ? 'yes' : ''} | ${must.replaceAll('|', '\\|')} | ${about.replaceAll('|', '\\|')} |`;
   });
   const title = name === 'the description' ? 'The description' : `\`${name}\``;
-  return [`### ${title}`, '', '| field | needed | must be | is for |', '|---|---|---|---|', ...lines].join(
-    '\n',
-  );
+  return [
+    `### ${title}`,
+    '',
+    '| field | required | must be | description |',
+    '|---|---|---|---|',
+    ...lines,
+  ].join('\n');
 }
 
 function shortPath(path: string, group: string): string {

@@ -31,6 +31,9 @@ const overview = z
     }),
     queue: maybe(queue).meta({ description: 'Null for tenant keys.' }),
     lastTickAt: maybeTime,
+    maxTickAgeSeconds: z
+      .int()
+      .meta({ description: 'An older `last_tick_at` means that scheduling has stopped.' }),
     executors: maybe(z.object({ alive: z.int(), slots: z.int() })),
     lastHour: totals,
   })

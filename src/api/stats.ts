@@ -8,7 +8,7 @@ import type { Database, Transaction } from '../store/database.ts';
 import { findProcesses } from '../store/processes.ts';
 import { ageEdgesSeconds, lagEdgesMs, percentile } from '../store/rollup-buckets.ts';
 import { type Counts, sumRollups } from '../store/rollups.ts';
-import { lastTickAt } from '../store/schedulers.ts';
+import { findSchedulers, tickStateOf } from '../store/schedulers.ts';
 import {
   countConnections,
   countQueue,
@@ -30,10 +30,10 @@ const maxMinutes = 7 * 24 * 60;
 const maxPoints = 120;
 /** Rollups older than a day are hourly. */
 const finestMinutes = 24 * 60;
-/** Divisors of an hour or a day, so that charts of different ranges align. */
+/** Divisors of an hour or a day: charts of different ranges align. */
 const stepMinutes = [1, 5, 15, 60, 120];
 const loadMinutes = 60;
-/** Unclaimed for longer than this: no executor serves the provider. */
+/** Then no executor serves the provider. */
 const unservedAfterMs = 60_000;
 
 const remedies: Record<string, string> = {
@@ -48,7 +48,7 @@ const remedies: Record<string, string> = {
 };
 
 export interface StatsApi {
-  /** Connections, queue and the last hour. A tenant does not see the queue and the executors. */
+  /** Connections, queue and the last hour. Only operators see the queue and the executors. */
   overview(): Promise<Overview>;
 
   /** Ended jobs, lag and freshness per step over the last `minutes`: 5 to 10,080, default 60. */
@@ -57,7 +57,7 @@ export interface StatsApi {
   /** Expected runs in each of the next 60 minutes. */
   load(): Promise<Load>;
 
-  /** Problems that need attention, grouped by cause, most urgent first. */
+  /** Problems by cause, most urgent first. */
   attention(): Promise<Attention[]>;
 }
 
@@ -82,12 +82,14 @@ export function createStats({
           ? (await findProcesses(tx, now)).filter((process) => process.alive)
           : undefined;
         const from = new Date(now.getTime() - 60 * minuteMs);
+        const tick = tickStateOf(await findSchedulers(tx), now, config.tickIntervalSeconds);
         const [hour] = await sumRollups(tx, { from, to: nextMinute(now), stepSeconds: 3720 });
         return {
           now,
           connections: await countConnections(tx),
           queue: isOperator ? await countQueue(tx, now) : undefined,
-          lastTickAt: await lastTickAt(tx),
+          lastTickAt: tick.lastAt,
+          maxTickAgeSeconds: tick.maxAgeSeconds,
           executors: alive && {
             alive: alive.length,
             slots: alive.reduce((sum, { concurrency }) => sum + concurrency, 0),

@@ -391,6 +391,8 @@ export interface Overview {
   /** Null for tenant keys. */
   queue: Queue | null;
   last_tick_at: string | null;
+  /** An older `last_tick_at` means that scheduling has stopped. */
+  max_tick_age_seconds: number;
   executors: {
     alive: number;
     slots: number;

@@ -23,14 +23,14 @@ import type {
   tenantJson,
 } from '../index.ts';
 
-/** Types come from the API's models. Times are ISO 8601 in UTC. */
+/** From the API's models. Times are ISO 8601 in UTC. */
 
 export interface Page<Item> {
   items: Item[];
   next_cursor: string | null;
 }
 
-/** A problem document, or a failure without one: `UNREACHABLE`, `PAGE`, `UNKNOWN`. */
+/** Also failures without a problem document: `UNREACHABLE`, `PAGE`, `UNKNOWN`. */
 export interface Problem {
   title: string;
   status: number;
@@ -53,7 +53,6 @@ export type RecentRun = NonNullable<Connection['recent']>[number];
 export type Explanation = ReturnType<typeof explanationJson>;
 export type Schedule = ReturnType<typeof scheduleJson>;
 export type StoredCursor = ReturnType<typeof cursorJson>;
-/** Deletion has no bulk action. */
 export type BulkAction = Exclude<(typeof bulkActions)[number], 'delete'>;
 export type BulkStep = ReturnType<typeof bulkJson>;
 export type RepairStep = ReturnType<typeof repairJson>;

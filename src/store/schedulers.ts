@@ -17,7 +17,7 @@ export interface SchedulerRow {
 /** Ticks are at most five minutes apart. */
 const staleAfterSeconds = 3600;
 
-/** One row per host for ticks of short processes, such as cron jobs: a UUID of version 8, which names its content. */
+/** One row per host for short processes such as cron jobs: a version 8 UUID, derived from its content. */
 export function cronSchedulerId(host: string): string {
   const hex = createHash('sha256').update(host).digest('hex');
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5');
@@ -30,15 +30,15 @@ export const maxTickAgeSeconds = (tickIntervalSeconds: number): number => 3 * ti
 
 export interface TickState {
   lastAt: Date | undefined;
-  /** `command`: `syncline tick` or `tick()`, without a scheduler process and too few times to be cron. */
+  /** `command`: `syncline tick` or `tick()`, too rarely for cron and without a scheduler process. */
   source: 'process' | 'cron' | 'command';
-  /** An older tick means that scheduling has stopped. */
+  /** After this age, scheduling has stopped. */
   maxAgeSeconds: number;
 }
 
 /**
- * Ticks of short processes count as cron if they span more than the allowed age of a tick, and no scheduler
- * process has ticked within the hour: one tick by hand must not hide a stopped scheduler.
+ * Ticks of short processes count as cron if they span more than the allowed tick age, without a
+ * scheduler's tick within the hour: one manual tick must not hide a stopped scheduler.
  */
 export function tickStateOf(
   rows: readonly SchedulerRow[],
@@ -79,7 +79,6 @@ const recordTickSql = sql<object>`
       ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled,
       clock_skew_seconds = excluded.clock_skew_seconds`;
 
-/** Also deletes stale schedulers. */
 export async function recordTick(db: Queryable, row: SchedulerRow): Promise<void> {
   await recordTickSql.all(db, {
     id: row.id,
@@ -99,13 +98,6 @@ const findSchedulersSql = sql<SchedulerRow>`
 
 export function findSchedulers(db: Queryable): Promise<SchedulerRow[]> {
   return findSchedulersSql.all(db);
-}
-
-const lastTickAtSql = sql<{ at: Date | null }>`SELECT max(ticked_at) AS at FROM :schema.schedulers`;
-
-export async function lastTickAt(db: Queryable): Promise<Date | undefined> {
-  const row = await lastTickAtSql.first(db);
-  return row?.at ?? undefined;
 }
 
 const deleteSchedulerSql = sql<object>`DELETE FROM :schema.schedulers WHERE id = :id`;

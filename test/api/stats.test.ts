@@ -332,6 +332,7 @@ describe('stats.overview', () => {
       queue: { due: exactly(1), backing_off: exactly(1), blocked: exactly(2), running: exactly(1) },
       executors: { alive: 1, slots: 10 },
       lastTickAt: new Date('2025-01-01T12:00:03Z'),
+      maxTickAgeSeconds: 180,
     });
     expect(await engine.as(tenantView).stats.overview()).toMatchObject({
       queue: undefined,

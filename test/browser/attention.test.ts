@@ -50,3 +50,29 @@ it('DB-6: the attention list repairs run times too far in the future after a con
   expect(consoleErrors).toEqual([]);
   await context.close();
 });
+
+it('overview: the last tick turns red after three tick intervals, not after one', async () => {
+  const localLogin = createLocalLogin(systemPorts.monotonicMs);
+  const { url } = await startService(database, { dashboard: loadDashboard, localLogin });
+  const tick = (secondsAgo: number) =>
+    database.sql(
+      `WITH gone AS (DELETE FROM schedulers)
+       INSERT INTO schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled)
+       SELECT gen_random_uuid(), 'host', 1, now() - interval '1 day', now() - $1 * interval '1 second', 5, 0`,
+      [secondsAgo],
+    );
+  await tick(100);
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, bypassCSP: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  await page.goto(`${url}/login?token=${localLogin.issue()}`);
+  const tile = page.locator('.tile', { hasText: 'Last tick' });
+  await tile.waitFor();
+  expect(await tile.getAttribute('class')).not.toContain('tone-bad');
+  await tick(200);
+  await until(
+    'the tile is red',
+    async () => (await tile.getAttribute('class'))?.includes('tone-bad') ?? false,
+  );
+  await context.close();
+});

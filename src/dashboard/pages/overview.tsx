@@ -65,22 +65,16 @@ export function PulsePage() {
 function LoadPanel({ load }: { load: Load }) {
   const total = useMemo(() => load.minutes.reduce((sum, { runs }) => sum + runs, 0), [load]);
   return (
-    <Panel
-      title="Load in the next hour"
-      note={`${load.estimated ? 'about ' : ''}${plural(total, 'run')}${load.estimated ? ', estimated' : ''}`}
-    >
+    <Panel title="Load in the next hour" note={`${load.estimated ? 'about ' : ''}${plural(total, 'run')}`}>
       <LoadChart load={load} />
     </Panel>
   );
 }
 
-/** Then no scheduler is running. */
-const maxTickAgeMs = 60_000;
-
 function HealthStrip({ stats }: { stats: Stats }) {
   const { connections, executors, queue, last_hour: hour } = stats;
   const tickMs = timeOf(stats.last_tick_at);
-  const isTickOverdue = tickMs === undefined || now.value - tickMs > maxTickAgeMs;
+  const isTickOverdue = tickMs === undefined || now.value - tickMs > stats.max_tick_age_seconds * 1000;
   return (
     <>
       <section class="strip" aria-label="Connection health">
