@@ -116,7 +116,7 @@ export {
   type RepairRequest,
   type TriggerRequest,
 } from './connections/api.ts';
-export type { TriggerResult } from './connections/lifecycle.ts';
+export type { TriggerResult } from './connections/control.ts';
 export { type Connection, type ConnectionSync, connectionJson } from './connections/model.ts';
 export {
   type BulkStep,

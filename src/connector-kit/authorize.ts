@@ -6,14 +6,14 @@ interface Authorization {
   query?: Record<string, string>;
 }
 
-/** Turns a credential into request headers or query parameters. */
+/** Turns a credential into headers or query parameters. */
 export interface Authorize {
   (credential: Credential): Authorization;
   /** Without a credential, send requests unauthenticated. */
   isOptional?: boolean;
 }
 
-/** `Authorization: Bearer …` for keys and tokens, `Basic …` for user and password. */
+/** `Authorization: Bearer …` for keys and tokens, `Basic …` for passwords. */
 export function bearer(scheme = 'Bearer'): Authorize {
   return (credential) => ({ headers: { authorization: authorizationHeader(credential, scheme) } });
 }

@@ -14,10 +14,10 @@ import { maxResponse } from '../values/limits.ts';
 import { secretsOf, withoutSecrets } from '../values/redact.ts';
 import type { Authorize } from './authorize.ts';
 import { parseBody, readText } from './body.ts';
-import { updateBudgets } from './learn.ts';
 import { type Outgoing, sendFollowingRedirects } from './outgoing.ts';
 import { readableUrl } from './readable-url.ts';
 import { type ReceivedAnswer, refusalOf } from './refusals.ts';
+import { updateBudgets } from './update-budgets.ts';
 import type { Validators } from './validators.ts';
 
 export interface HttpOptions {
@@ -33,9 +33,9 @@ export interface HttpOptions {
   /** Per request, including the body. */
   timeoutMs?: number | undefined;
   maxBytes?: number | undefined;
-  /** `public` blocks private networks (SSRF). Use it when tenants choose the URL. */
+  /** `public` blocks private networks (SSRF), for URLs that tenants choose. */
   network?: 'public' | 'any' | undefined;
-  /** Provider-specific errors; runs before the default rules, also for 2xx. */
+  /** Provider-specific errors, before the default rules, also for 2xx. */
   refusal?: ((answer: ReceivedAnswer) => Error | undefined) | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface HttpRequest<Schema extends StandardSchemaV1 = StandardSchemaV1>
   form?: Readonly<Record<string, string>> | undefined;
   /** Without it, the body is not parsed; use `text`. */
   schema?: Schema | undefined;
-  /** In addition to those of every request. */
+  /** Besides those of every request. */
   budgets?: readonly BudgetUse[] | undefined;
   /** Non-2xx statuses to return, not throw. */
   accept?: readonly number[] | undefined;
@@ -64,7 +64,7 @@ export interface HttpResponse<Data> {
   headers: Headers;
   data: Data;
   text: string;
-  /** The URL after redirects. */
+  /** After redirects. */
   url: string;
 }
 
@@ -96,7 +96,7 @@ const defaultTimeoutMs = 30_000;
 /** Covers short network errors; longer outages use the job's backoff. */
 const retryDelaysMs = [250, 1000];
 
-/** Maps failures to connector errors; logs requests, secrets redacted. */
+/** Maps failures to connector errors; redacts logged requests. */
 export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const { abortSignal, log, clock } = context;
   const { timeoutMs = defaultTimeoutMs, maxBytes = maxResponse.bytes } = options;
@@ -128,7 +128,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     try {
       return await sendWithRetries({ method, url, request, credential });
     } catch (error) {
-      // Revoked, or rotated by another process: renew and retry once.
+      // Revoked or rotated by another process: renew and retry once.
       if (connectorErrorKind(error) !== 'unauthorized' || !credential) throw error;
       const renewed = await context.credentials.renew(credential).catch((failure: unknown) => {
         // Only `unauthorized` means that no other credential exists.

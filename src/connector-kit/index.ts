@@ -1,4 +1,3 @@
-/** Entry point of `syncline/connector`. */
 export type { Budget, BudgetNews, Budgets, BudgetUse } from '../contract/budget.ts';
 export type { Clock } from '../contract/clock.ts';
 export {

@@ -3,7 +3,6 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { Agent } from 'undici';
 import { PermanentError } from '../contract/errors.ts';
 
-/** Private and reserved networks. */
 const reserved = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -60,7 +59,7 @@ function ipv4In(address: string): string | undefined {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** Rejects a host if any address is private. The socket connects to the checked address (DNS rebinding). */
+/** Rejects a host with any private address. The socket connects to the checked address (DNS rebinding). */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '', 4);

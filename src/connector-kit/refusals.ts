@@ -20,7 +20,7 @@ const maxDefaultWaitSeconds = 3600;
 export function refusalOf(answer: ReceivedAnswer, nowMs: number): Error {
   const { status, headers } = answer;
   const summary = `${answer.request} returned ${status}${excerpt(answer.body)}`;
-  const seconds = waitSeconds(answer, nowMs);
+  const seconds = rateLimitSeconds(answer, nowMs);
   if (seconds !== undefined) {
     return new RateLimitedError({
       retryAfterSeconds: seconds,
@@ -36,7 +36,7 @@ export function refusalOf(answer: ReceivedAnswer, nowMs: number): Error {
 }
 
 /** Undefined unless rate limited. */
-export function waitSeconds(answer: Omit<ReceivedAnswer, 'request'>, nowMs: number): number | undefined {
+export function rateLimitSeconds(answer: Omit<ReceivedAnswer, 'request'>, nowMs: number): number | undefined {
   if (!isRateLimit(answer, nowMs)) return undefined;
   return retryAfterSeconds(answer.headers, nowMs) ?? defaultWait(answer.attempts);
 }
@@ -52,7 +52,7 @@ function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>,
 const defaultWait = (attempts: number) =>
   Math.min(defaultWaitSeconds * 2 ** Math.min(attempts, 10), maxDefaultWaitSeconds);
 
-/** More than is shown, so that a secret at the cut is redacted whole. */
+/** Exceeds the excerpt: a secret at the cut is redacted whole. */
 const maxScannedLength = 4000;
 
 /** HTML pages are omitted. */

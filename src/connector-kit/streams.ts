@@ -7,7 +7,7 @@ import {
   PermanentError,
   type RateLimitedError,
 } from '../contract/errors.ts';
-import { type Wait, waitSeconds } from '../contract/retry-after.ts';
+import { hintSeconds, type Wait } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
 
 /** Cursor of a connection with several streams. */
@@ -69,7 +69,7 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
   const left = (cursor?.walk?.left ?? names).filter((name) => names.includes(name));
   const failed: Record<string, string> = { ...cursor?.walk?.failed };
   const signals: Found[] = [];
-  /** Once per walk: a stream whose cursors always expire must not loop. */
+  /** Once per walk: a stream whose cursors always expire would loop. */
   const restarted = new Set(cursor?.walk?.restarted);
   const hasFailed = cursor?.walk?.hasFailed ?? false;
   let steps = 0;
@@ -137,7 +137,7 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
 
   function markFailed(name: string, error: unknown): void {
     log.warn(`${name} cannot be read: ${describeError(error)}`);
-    // All must fit into the cursor; the log has the full text.
+    // All must fit into the cursor.
     failed[name] = describeError(error).slice(0, 200);
     left.shift();
   }
@@ -148,7 +148,7 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
     return isFirst && names.length > 1 && (job?.attempts ?? 0) >= maxStreamFailures;
   }
 
-  /** False if the page made no progress. */
+  /** False without progress. */
   function advance(name: string, { signals: found, nextCursor }: SyncResult<Cursor>): boolean {
     const previous = streams[name];
     if (nextCursor !== undefined && nextCursor !== null) streams[name] = nextCursor;
@@ -156,9 +156,9 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
   }
 }
 
-/** Parked requests (exhausted budget) have none: the next job checks the budget. */
+/** Parked requests have none: the next job checks the budget. */
 function waitOf({ retryAfterSeconds, parked }: RateLimitedError): Wait {
-  // For dates, only presence matters: the engine computes the delay.
-  const hasHint = (waitSeconds(retryAfterSeconds, 0) ?? 0) > 0;
+  // Of dates, only presence matters: the engine computes the delay.
+  const hasHint = (hintSeconds(retryAfterSeconds, 0) ?? 0) > 0;
   return hasHint && !parked ? retryAfterSeconds : undefined;
 }

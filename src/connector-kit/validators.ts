@@ -10,8 +10,8 @@ export const validatorsCursor = z.object({
 type Stored = z.output<typeof validatorsCursor>;
 
 /**
- * Stored in the cursor, so they commit with their page: after a crash, a validator without its page would
- * hide it behind a 304.
+ * Stored in the cursor to commit with their page: after a crash, a validator without its page would hide it
+ * behind a 304.
  */
 export interface Validators {
   headersFor(url: URL, credential: Credential | undefined): Record<string, string>;

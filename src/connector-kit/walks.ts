@@ -14,8 +14,8 @@ export type AscendingCursor = z.output<typeof ascendingCursor>;
 
 /**
  * Continues at the time of the last item: changed items move to the end and shift page numbers. While a whole
- * page shares one time, reads by page number up to the end of that time and back down: items that shift up
- * are found on the way back.
+ * page shares one time, reads by page number to the end of that time and back: items that shift up are found
+ * on the way back.
  */
 export function ascend(
   cursor: AscendingCursor,

@@ -17,10 +17,10 @@ export function secondsUntil(value: string | null, nowMs: number): number | unde
   return number;
 }
 
-/** Seconds, or the text of a Retry-After header. */
+/** Seconds, or a Retry-After header. */
 export type Wait = number | string | null | undefined;
 
 /** EXE-7: undefined if absent or unparsable. */
-export function waitSeconds(wait: Wait, nowMs: number): number | undefined {
+export function hintSeconds(wait: Wait, nowMs: number): number | undefined {
   return typeof wait === 'string' ? secondsUntil(wait, nowMs) : (wait ?? undefined);
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../contract/errors.ts';
-import { waitSeconds } from '../contract/retry-after.ts';
+import { hintSeconds } from '../contract/retry-after.ts';
 import { type BackoffPolicy, backoffSeconds, pageSeconds, parkedSeconds } from '../schedule/backoff.ts';
 import type { FollowUp } from '../store/settlements.ts';
 import { formatInstant } from '../values/instant.ts';
@@ -65,7 +65,7 @@ function pauseAfter(
   { retryAfterSeconds }: Page,
   { policy, nowMs, random }: Circumstances,
 ): Pick<FollowUp, Pause> {
-  const pauseMs = pageSeconds(policy, waitSeconds(retryAfterSeconds, nowMs), random) * 1000;
+  const pauseMs = pageSeconds(policy, hintSeconds(retryAfterSeconds, nowMs), random) * 1000;
   if (pauseMs === 0) return { retryAfter: null };
   const until = new Date(nowMs + pauseMs);
   return { retryAfter: until, scheduledAt: until, keepsPause: true };
@@ -126,7 +126,7 @@ const noHint: Hint = { hint: undefined, isParked: false };
 function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
   try {
     const value = thrown.retryAfterSeconds;
-    const hint = waitSeconds(value, nowMs);
+    const hint = hintSeconds(value, nowMs);
     const isUnreadable = typeof value === 'string' && value.trim() !== '' && hint === undefined;
     const expected = 'a number of seconds or an HTTP date';
     const warning = `retryAfterSeconds must be ${expected}, got "${value}"; it is ignored`;

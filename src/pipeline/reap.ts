@@ -8,7 +8,7 @@ import {
 } from '../store/processes.ts';
 import { wakeExecutors } from '../store/wake.ts';
 import type { ExecutorContext } from './claim.ts';
-import { type PoisonJob, requeueLost, settleDead } from './lost.ts';
+import { type PoisonJob, requeueLost, settleDead } from './lost-jobs.ts';
 
 type Context = Pick<ExecutorContext, 'db' | 'ports' | 'rateLimit'>;
 

@@ -17,7 +17,7 @@ export interface SchedulerContext {
 
 export interface TickResult {
   scheduled: number;
-  /** Deferred until their pending job ends. */
+  /** Their job is still pending (SCH-7). */
   skippedPending: number;
   invalidMetadata: number;
   /** SCH-10: connections overdue and not yet placed when the tick began. */

@@ -19,23 +19,23 @@ export interface ClaimRoundsOptions extends ExecutorContext {
   lease: Lease;
   isListening: () => boolean;
   start: (job: ClaimedJob) => void;
-  /** Of a look at the queue, on the server. */
+  /** Of a look, on the server. */
   maxLookMs?: number;
 }
 
 export interface ClaimRounds {
-  /** Returns the pause until the next round. An idle round is one look at the queue. */
+  /** Returns the pause. An idle round is one look at the queue. */
   runOnce(): Promise<number>;
   claimed(): number;
   /** A job may be ready. */
   expectWork(): void;
-  /** A backoff may end earlier than the last query knew. */
+  /** A backoff may end earlier than the last query found. */
   expectBackoff(): void;
-  /** Resolves when nothing is due and nothing runs. */
+  /** Nothing is due or running. */
   drained(): Promise<void>;
 }
 
-/** Doubles per round with only locked jobs. */
+/** Doubles while only locked jobs are found. */
 const contendedPauseMs = 20;
 /** Without LISTEN/NOTIFY, as behind a transaction pooler. */
 const unnotifiedPollMs = 500;
@@ -43,8 +43,8 @@ const reportIntervalMs = 60_000;
 /** A look takes about 1 ms, unless an old snapshot pins dead index entries. */
 const defaultMaxLookMs = 500;
 /**
- * Dead entries accumulate gradually: after a fast look, the next needs no transaction with a limit, which
- * would triple the statements of an idle executor.
+ * Dead entries accumulate gradually: after a fast look, the next skips the transaction with a limit, which
+ * triples an idle executor's statements.
  */
 const fastLookMs = 50;
 
@@ -86,7 +86,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
       : Math.min(contendedPauseMs * 2 ** contendedRounds, config.pollIntervalMs);
   }
 
-  /** Undefined if the server cancelled it. A drain needs the answer and waits longer. */
+  /** Undefined if the server cancelled it. A drain waits longer. */
   function limitedLook<T>(read: (tx: Queryable) => Promise<T>): Promise<{ found: T } | undefined> {
     const statementTimeoutMs = onDrained.length > 0 ? timeoutMs : maxLookMs;
     return db

@@ -10,12 +10,12 @@ export interface CommitQueueOptions extends ExecutorContext {
   telemetry: Telemetry;
   /** False: do not retry. */
   isHeld: (settlement: Settlement) => boolean;
-  /** Aborts when retries must stop. */
+  /** Ends retries. */
   shutdownDeadline: AbortSignal;
 }
 
 export interface CommitQueue {
-  /** Undefined: the claim was lost, or the process stopped before a commit. */
+  /** Undefined: the claim was lost, or the process stopped first. */
   add(settlement: Settlement): Promise<Stored | undefined>;
   drained(): Promise<void>;
 }
@@ -25,7 +25,7 @@ interface Entry {
   resolve: (stored: Stored | undefined) => void;
   /** Retried alone: another transaction holds its connection. */
   isIsolated: boolean;
-  /** Postgres rejected the result; this is the failure. */
+  /** Postgres rejected the result. */
   isReplaced: boolean;
 }
 
@@ -35,7 +35,7 @@ const maxWriters = 2;
 const maxBatchBytes = 16 * 1024 * 1024;
 const maxRejections = 3;
 
-/** Runs that end during a transaction go into the next one. */
+/** Runs that end during a transaction join the next. */
 export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   const { config, ports, telemetry, isHeld, shutdownDeadline } = options;
   const queue: Entry[] = [];
@@ -84,7 +84,6 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     return queue.splice(0, count);
   }
 
-  /** Until every entry is stored or lost. */
   async function commitBatch(batch: Entry[]): Promise<void> {
     let held = batch;
     for (let failures = 0; ; failures++) {
@@ -118,7 +117,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     await Promise.all([commitBatch(batch.slice(0, half)), commitBatch(batch.slice(half))]);
   }
 
-  /** Not awaited: the run keeps its slot, which bounds `isolatedCount`. */
+  /** Not awaited: the run's slot bounds `isolatedCount`. */
   function isolate(batch: Entry[]): void {
     isolatedCount++;
     void commitBatch(batch.map((entry) => ({ ...entry, isIsolated: true }))).finally(() => {
@@ -145,10 +144,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
 
 const settlementOf = ({ settlement }: Entry) => settlement;
 
-/**
- * A batch with a locked connection or a rejected result is bisected until that run is alone: the others
- * must neither wait nor fail.
- */
+/** Bisects to the locked connection or rejected result: other runs must neither wait nor fail. */
 function remedyFor(
   error: unknown,
   batch: Entry[],
@@ -167,7 +163,7 @@ function remedyFor(
   return 'retry';
 }
 
-/** Without the run's log, which Postgres may have rejected. */
+/** Without the log, which Postgres may have rejected. */
 function asFailure(entry: Entry, error: unknown): Entry {
   const { job, ifRejected } = entry.settlement;
   return { ...entry, settlement: { job, verdict: ifRejected(error), ifRejected }, isReplaced: true };

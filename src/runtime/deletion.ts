@@ -20,7 +20,7 @@ import { recheckRuns } from '../store/wake.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 import { type Deletion, deletionFromRow } from './model.ts';
 
-/** Per transaction. Connections up to this size are deleted synchronously. */
+/** Per transaction; up to this size, deletion is synchronous. */
 export const deletionBatch = 5000;
 const retryMs = 5000;
 const maxErrorLength = 500;
@@ -77,7 +77,7 @@ export async function deleteBatch(
   }
 }
 
-/** Also the webhook, and the credential unless used elsewhere. */
+/** Also the webhook and an unshared credential. */
 async function finish(tx: Queryable, now: Date, deletion: DeletionRow, ports: Ports): Promise<void> {
   const { connection_id: connectionId, tenant_id: tenantId, provider_slug: provider } = deletion;
   const record = recorder(ports, { actor: deletion.actor, keyId: deletion.key_id ?? undefined });

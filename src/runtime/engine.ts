@@ -22,30 +22,30 @@ export const roles = ['scheduler', 'executor', 'janitor'] as const;
 export type Role = (typeof roles)[number];
 
 export interface Engine {
-  /** Migrates the schema to this release. Safe to call from many processes. */
+  /** Migrates the schema to this release. Safe in many processes at once. */
   migrate(): Promise<MigrationResult>;
-  /** Waits for the database with backoff and checks its schema version. */
+  /** Waits for the database and checks its schema version. */
   ready(options?: { attempts?: number }): Promise<void>;
   /** Runs the roles (default: all) until `stop`. */
   start(options?: { roles?: readonly Role[] }): Promise<void>;
-  /** Lets current work commit, waits for `serving` (a server's open responses), and closes connections. */
+  /** Lets current work commit, waits for `serving` (open responses), and closes connections. */
   stop(options?: { serving?: Promise<unknown> | undefined }): Promise<void>;
-  /** One complete scheduler tick, as of `at`. */
+  /** One scheduler tick, as of `at`. */
   tick(options?: { at?: Date }): Promise<TickResult>;
   /**
-   * Runs jobs until nothing is due or running. Rejects if no retry can help (a missing grant or table),
-   * or after two minutes without the database.
+   * Runs jobs until nothing is due or running. Rejects if retries cannot help (a missing grant or table), or
+   * after two minutes without the database.
    */
   drain(options?: { signal?: AbortSignal }): Promise<DrainResult>;
   /**
-   * Deletes what is past its retention, as the janitor does, for at most `maxMs` (default: 10,000). Returns
-   * whether it finished; if not, the next call continues.
+   * Deletes what is past its retention, for at most `maxMs` (default: 10,000). Returns whether it finished;
+   * if not, the next call continues.
    */
   prune(options?: { maxMs?: number; signal?: AbortSignal }): Promise<boolean>;
 }
 
 export interface DrainResult extends WorkTotals {
-  /** When the next queued job of this process's connectors is due; undefined if none is queued. */
+  /** When the next queued job of this process's connectors is due. */
   nextDueAt: Date | undefined;
 }
 
@@ -61,9 +61,8 @@ export interface EngineOptions {
   /** Repairs what a start must not build on. */
   repair: () => Promise<void>;
   withMissingGrants: (error: unknown) => Promise<unknown>;
-  /** Aborted by `stop`. */
   stopping: AbortController;
-  /** Called once all work has ended. */
+  /** After all work has ended. */
   close: () => Promise<void>;
 }
 
@@ -84,7 +83,7 @@ export function createEngine(options: EngineOptions): { control: Engine; isRunni
     janitor: () => startJanitor(janitor),
   };
 
-  /** Retries while the database is unreachable. */
+  /** While the database is unreachable. */
   const withRetries = <T>(work: () => Promise<T>, attempts = defaultAttempts): Promise<T> =>
     retry(work, {
       ports,

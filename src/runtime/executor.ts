@@ -11,7 +11,7 @@ import { createSlots, type RunTotals, type SlotRun } from './slots.ts';
 
 export interface ExecutorOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** For the heartbeat; `onWake` is called for each notification. */
+  /** For the heartbeat and notifications. */
   openReserved: (options: { timeoutMs: number; onWake: (reason: WakeReason) => void }) => ReservedConnection;
 }
 

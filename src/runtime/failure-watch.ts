@@ -7,8 +7,8 @@ const maxOutageMs = 120_000;
 const outageGapMs = 45_000;
 
 /**
- * Ends a drain: `hopeless` resolves with an error that no retry fixes (a missing grant, table or login),
- * or after an outage of `maxOutageMs`.
+ * `hopeless` resolves with an error that no retry fixes (a missing grant, table or login), or after an outage
+ * of `maxOutageMs`.
  */
 export function watchFailures(
   telemetry: Telemetry,

@@ -46,7 +46,7 @@ export function startJanitor(context: JanitorContext): Loop {
   });
 }
 
-/** Without a loop. Returns whether nothing is left to delete. */
+/** True: nothing is left to delete. */
 export async function pruneFor(
   context: JanitorContext,
   { maxMs, signals }: { maxMs: number; signals: readonly AbortSignal[] },
@@ -70,8 +70,8 @@ interface Progress {
 const start = { endedAt: '-infinity', feed: { position: 0 } };
 
 /**
- * One batch of each kind; returns whether there may be more. A failing kind (a foreign key of another
- * application) does not stop the others; its error is thrown last.
+ * One batch of each kind; true if there may be more. A failing kind (a foreign key of another application)
+ * does not stop the others; its error is thrown last.
  */
 async function prune({ db, config, ports, telemetry }: JanitorContext, progress: Progress): Promise<boolean> {
   const cutoff = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);

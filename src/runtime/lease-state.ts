@@ -99,11 +99,10 @@ function withClaim(state: LeaseState, claimId: string, claim: UncertainClaim | u
   return { ...state, current: { ...state.current, uncertain } };
 }
 
-/** The id for claims. */
 export const claimingId = ({ current }: LeaseState, nowMs: number): string | undefined =>
   current?.isConfirmed && nowMs < current.heldUntilMs ? current.id : undefined;
 
-/** Jobs of dead processes or uncertain claims may need requeuing. */
+/** Dead processes or uncertain claims may leave jobs to requeue. */
 export const hasPendingReturns = ({ current, expired }: LeaseState): boolean =>
   !current?.isConfirmed ||
   expired.length > 0 ||

@@ -22,13 +22,12 @@ export interface LeaseOptions extends ExecutorContext {
   runs: () => ClaimKey[];
   /** Lease held, or jobs requeued: claim now. */
   onHeld: () => void;
-  /** Its job is in `status`. */
   onRunLost: (run: LostRun) => void;
   onLost: () => void;
 }
 
 export interface Lease {
-  /** For claims; undefined while the last heartbeat failed or the lease has expired. */
+  /** Undefined after a failed heartbeat or an expired lease. */
   processId(): string | undefined;
   hasPendingReturns(): boolean;
   holds(processId: string): boolean;
@@ -44,8 +43,8 @@ function heartbeatIntervalMs(leaseSeconds: number): number {
 }
 
 /**
- * EXE-9: one statement renews the lease and finds dead processes and lost claims. An expired lease loses
- * its runs, as other processes may have claimed their jobs; the process continues under a new id.
+ * EXE-9: one statement renews the lease and finds dead processes and lost claims. An expired lease loses its
+ * runs, whose jobs others may have claimed; the process continues under a new id.
  */
 export function startLease(options: LeaseOptions): Lease {
   const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;

@@ -34,7 +34,7 @@ export async function pruneSignals(
   await moveStartOfFeed(tx, cut?.position ?? last.position);
   const deleted = await deleteSignals(tx, signals);
   const isMore = cut !== undefined || batches.length === limit;
-  // Others are locked: their batches stay for a later round.
+  // The others are locked and stay for a later round.
   if (deleted < signals.length) return { deleted, isMore: isMore && deleted > 0, next: place };
 
   const done = cut ? batches.filter(({ position }) => position < cut.position) : batches;

@@ -9,7 +9,7 @@ export interface ReaperOptions extends ExecutorContext {
   telemetry: Telemetry;
   lease: () => LeaseState;
   apply: (event: LeaseEvent) => void;
-  /** Jobs were requeued: claim now. */
+  /** Claim now. */
   onRequeued: () => void;
 }
 
@@ -23,7 +23,7 @@ const orphanCheckMs = 60_000;
 /** Under an old snapshot the check scans many dead rows. */
 const maxOrphanCheckShare = 1 / 100;
 
-/** EXE-9. Its own loop, so that it never delays the heartbeat. */
+/** EXE-9. A separate loop never delays the heartbeat. */
 export function startReaper(options: ReaperOptions): Reaper {
   const { db, config, ports, telemetry, lease, apply, onRequeued } = options;
   const timeoutMs = statementTimeoutMs(config);
@@ -72,7 +72,7 @@ export function startReaper(options: ReaperOptions): Reaper {
 
   async function forgiveDeaths(): Promise<void> {
     for (const id of lease().survived) {
-      // With a timeout: on a dead socket it would block the rest of the reaper.
+      // The timeout: a dead socket would block the rest of the reaper.
       await forgive(db, id, timeoutMs);
       apply({ type: 'forgiven', id });
     }

@@ -36,7 +36,7 @@ export function startScheduler(context: SchedulerOptions): Loop {
   };
 }
 
-/** A tick without a loop. `doctor` recognises a fleet that runs from cron by its record. */
+/** By its record, `doctor` recognises a fleet that runs from cron. */
 export async function tickOnce(context: SchedulerContext, signal: AbortSignal): Promise<TickResult> {
   const result = await tick(context, undefined, signal);
   const host = hostname();

@@ -34,10 +34,10 @@ const abortReasons = {
 };
 type AbortReason = keyof typeof abortReasons;
 
-/** The runs that a process holds, in start order. */
+/** In start order. */
 export interface Slots {
   count(): number;
-  /** A copy: callers may change the slots while they iterate. */
+  /** A copy: slots may change during iteration. */
   all(): SlotRun[];
   syncing(): SlotRun[];
   ofJob(jobId: string): SlotRun | undefined;
@@ -46,9 +46,8 @@ export interface Slots {
   finish(run: SlotRun, stored: Stored): void;
   /** Aborts a run; its result is discarded. */
   forget(run: SlotRun, why: AbortReason): void;
-  /** EXE-9. Returns the time until the next run is late: the first that is not, since they are in order. */
+  /** EXE-9. Returns the time until the next run is late. */
   abortOverdue(maxRunSeconds: number): number;
-  /** Resolves when no run is left. */
   emptied(): Promise<void>;
 }
 
@@ -82,7 +81,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
     totals: () => ({ ...totals }),
 
     start(job) {
-      // An earlier run lost its claim, unnoticed so far.
+      // An earlier run lost its claim unnoticed.
       const earlier = runs.get(job.id);
       if (earlier) forget(earlier, 'lost');
       const redactor = redactorFor(job, connectors.get(job.providerSlug) as Connector);
@@ -100,7 +99,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
     },
 
     finish(run, { verdict, signals }) {
-      // The run was forgotten while its commit succeeded.
+      // Forgotten while its commit succeeded.
       if (!isHeld(run)) return;
       const durationMs = Math.max(0, ports.monotonicMs() - run.startedMs);
       remove(run);

@@ -4,14 +4,14 @@ import { describeError } from '../contract/errors.ts';
 import type { ClaimedJob, ForeignJob } from '../pipeline/claim.ts';
 import type { RunEvents } from '../pipeline/events.ts';
 import type { Verdict } from '../pipeline/judge.ts';
-import type { PoisonJob } from '../pipeline/lost.ts';
+import type { PoisonJob } from '../pipeline/lost-jobs.ts';
 import { briefError } from '../platform/log.ts';
 import { counted } from './tick-summary.ts';
 
 /** An old `scheduled_at` would distort the sum. */
 const maxLagMs = 365 * 86_400_000;
 
-/** EXE-12: executor logs and metrics. */
+/** EXE-12. */
 export interface ExecutorTelemetry extends RunEvents {
   jobsClaimed(jobs: ClaimedJob[]): void;
   /** EXE-13: once per job, because the claim corrects it. */
@@ -26,7 +26,7 @@ export interface ExecutorTelemetry extends RunEvents {
   jobsPoisoned(jobs: PoisonJob[]): void;
   /** Logged when the list changes. */
   connectorsMissing(providers: string[]): void;
-  /** The server cancelled the look for the next due job. */
+  /** By the server, while looking for the next due job. */
   lookCancelled(limitMs: number, pollMs: number): void;
   leaseNotReturned(error: unknown): void;
   executorStopped(runs: { finished: number; requeued: number }): void;

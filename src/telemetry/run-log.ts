@@ -8,7 +8,7 @@ const maxDateMs = 8.64e15;
 
 interface RunLog {
   logger(): Logger;
-  /** Undefined: nothing was logged. */
+  /** Undefined if empty. */
   lines(): LogLine[] | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface TelemetryProviders {
   tracerProvider?: TracerProvider | undefined;
 }
 
-/** Events of the engine, as logs, spans and metrics. */
+/** As logs, spans and metrics. */
 export interface Telemetry extends SchedulerEvents, ExecutorTelemetry {
   connectionLost(error: Error): void;
   /** Positive: the process's clock is ahead. */

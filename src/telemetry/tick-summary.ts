@@ -3,7 +3,7 @@ import type { TickFacts } from '../pipeline/events.ts';
 const minReportMs = 30_000;
 
 interface TickReport {
-  /** Info at most every 30 s, with the sums since the last one; debug for the ticks between. */
+  /** Info at most every 30 s, with the sums since the last one. */
   level: 'info' | 'debug';
   fields: Record<string, number>;
   sentence: string;
@@ -70,8 +70,8 @@ function fieldsOf({ scheduled, skippedPending, invalidMetadata }: Counts, tick: 
 
 function tickSentence({ scheduled, skippedPending }: Counts, { durationMs }: TickFacts): string {
   const placed = scheduled === 0 ? 'nothing due' : `placed ${counted(scheduled, 'job')}`;
-  const deferred = skippedPending === 0 ? '' : `, deferred ${skippedPending} until their current job ends`;
-  return `tick: ${placed}${deferred} (${Math.round(durationMs)} ms)`;
+  const skipped = skippedPending === 0 ? '' : `, skipped ${skippedPending} until their current job ends`;
+  return `tick: ${placed}${skipped} (${Math.round(durationMs)} ms)`;
 }
 
 function runsSentence({ runs, signals }: Sums, sinceMs: number | undefined): string {

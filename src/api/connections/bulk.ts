@@ -9,7 +9,7 @@ import { type BulkAction, bulkActions, type ConnectionControl, type ConnectionsA
 import { cursorAfter, listPage, requireFilter } from './list.ts';
 import type { BulkStep } from './results.ts';
 
-/** A step ends early after this time, below common HTTP timeouts. */
+/** Below common HTTP timeouts. */
 const maxStepMs = 20_000;
 
 export function createBulk({
@@ -57,10 +57,10 @@ export function createBulk({
   };
 }
 
-/** The failure of one connection; rethrows errors that would affect all of them. */
+/** Of one connection; rethrows errors that affect all. */
 function failureOf(error: unknown): string | undefined {
   if (isLockTimeout(error)) return 'Another transaction is changing this connection. Try again.';
   if (!(error instanceof SynclineError)) throw error;
-  // Deleted meanwhile: nothing left to do.
+  // Deleted meanwhile.
   return error.code === 'NOT_FOUND' ? undefined : error.message;
 }

@@ -5,7 +5,7 @@ import { type ConnectionRow, writeConfig } from '../../store/connections.ts';
 import type { Database } from '../../store/database.ts';
 import { requireConfig } from '../../values/connection-config.ts';
 
-/** Replaces the connector configuration, effective from the next run. The cursor is kept. */
+/** Keeps the cursor. */
 export async function changeConfig(
   { db, record, connectors }: { db: Database; record: Recorder; connectors: ReadonlyMap<string, Connector> },
   id: string,
@@ -15,7 +15,7 @@ export async function changeConfig(
   return changeConnection({ db }, id, async (tx, row, now) => {
     await requireConfig('config', config, connectors.get(row.provider_slug));
     await writeConfig(tx, now, id, config);
-    // Record no values: they may contain secrets.
+    // Without values: they may contain secrets.
     const subject = { tenantId: row.tenant_id, connectionId: id };
     await record(tx, now, { ...subject, kind: 'connection.config_changed' }, note);
     return existingConnection(tx, id);

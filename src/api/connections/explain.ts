@@ -23,7 +23,7 @@ export interface Facts {
   processes: ProcessRow[];
 }
 
-/** States what blocks the connection, or when it runs next. */
+/** What blocks the connection, or when it runs next. */
 export function explain(facts: Facts): Explanation {
   if (facts.status !== 'active') return inactive(facts);
   const running = facts.jobs.find((job) => job.status === 'running');
@@ -91,7 +91,7 @@ function inactive(facts: Facts): Explanation {
   }
 }
 
-/** It was created or ran without a credential; no provider rejected one. */
+/** No provider rejected one. */
 function hadNoCredential({ hasCredential, lastEnded }: Facts, event: EventRow | undefined): boolean {
   if (hasCredential) return false;
   return event ? event.reason === noCredential : lastEnded === undefined;
@@ -189,7 +189,7 @@ function lastRun({ lastEnded, lastEndedAt, nowMs }: Facts): string {
 
 const startMs = (job: JobRow) => Math.max(job.scheduled_at.getTime(), job.retry_after?.getTime() ?? 0);
 const times = (failures: number) => (failures === 1 ? 'one failure' : `${failures} failures`);
-/** A follow-up page or a full sync may be delayed without a failure. */
+/** A follow-up page or full sync may wait without a failure. */
 function whatFor(job: JobRow): string {
   if (isParked(job) || hasDied(job)) return '';
   return job.attempts > 0 ? ` after ${times(job.attempts)}` : ' before continuing';

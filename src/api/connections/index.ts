@@ -25,7 +25,7 @@ import { historyKey, keyInHistory } from '../jobs/index.ts';
 import type { ConnectionsApi } from './api.ts';
 import { createBulk } from './bulk.ts';
 import { changeConfig } from './config.ts';
-import { createControl } from './lifecycle.ts';
+import { createControl } from './control.ts';
 import { listPage, recentOf, requireFilter } from './list.ts';
 import { connectionFromRow } from './model.ts';
 import { pastCursorFromRow } from './results.ts';
@@ -34,7 +34,7 @@ import { createScheduling, requireInterval, requireOnlyOne, requireSchedule } fr
 /** Beyond this, jitter makes the windows meaningless. */
 const maxPreviewedRuns = 100;
 
-/** Lock timeout per connection in a bulk step, where many may be locked. */
+/** Per connection: in a bulk step, many may be locked. */
 const bulkLockTimeoutMs = 1000;
 
 export function createConnections({
@@ -76,7 +76,7 @@ export function createConnections({
       const now = await db.now();
       const id = ports.newId();
       const connector = connectors.get(input.provider);
-      // A run without a credential would fail; the first credential activates the connection.
+      // Without a credential a run fails; the first one activates the connection.
       const waits = input.credentialId === undefined && needsCredential(connector);
       const sync = {
         ...syncOf(input.metadata),

@@ -35,7 +35,7 @@ const sync = z.object({
     .array(z.object({ field: z.string(), value: z.string(), expected: z.string() }))
     .meta({ description: 'Invalid metadata fields; they are ignored.' }),
 });
-/** Parsed `metadata.sync`. Invalid fields count as absent and are listed in `invalid`. */
+/** Parsed `metadata.sync`. Invalid fields count as absent. */
 export interface ConnectionSync extends z.output<typeof sync> {}
 
 const schedule = z.object({

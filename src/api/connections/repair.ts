@@ -29,7 +29,7 @@ import type { ConnectionsApi } from './api.ts';
 import { cursorAfter, idAfter } from './list.ts';
 import type { RepairedConnection } from './results.ts';
 
-/** Bounds the lock waits of a step. */
+/** Bounds lock waits. */
 const lockTimeoutMs = 1000;
 
 interface Plan {
@@ -75,7 +75,7 @@ export function createRepair({
     },
   };
 
-  /** Locks the rows and checks them again: another process may have moved them. */
+  /** Checks the locked rows again: another process may have moved them. */
   async function planAll(tx: Queryable, ids: string[], nowMs: number): Promise<Plan[]> {
     const connections = await lockMovable(tx, ids);
     const locked = connections.map(({ id }) => id);

@@ -5,8 +5,6 @@ import { jsonOf, maybe, maybeText, maybeTime, time, uuid } from '../../values/mo
 import type { ReadJson } from '../../values/stored-json.ts';
 import type { Connection } from './model.ts';
 
-/** What the use cases of a connection return. */
-
 const explanation = z
   .object({
     state: z.enum([
@@ -24,13 +22,13 @@ const explanation = z
     nextRunAt: maybeTime,
   })
   .meta({ id: 'Explanation' });
-/** Why a connection is or is not syncing right now. */
+/** Why a connection is or is not syncing. */
 export interface Explanation extends z.output<typeof explanation> {}
 
 export const explanationJson = jsonOf(explanation);
 
 const previewedRun = z.object({ earliest: time, latest: time });
-/** Time window in which a run is expected to start. */
+/** Time window of an expected start. */
 export interface PreviewedRun extends z.output<typeof previewedRun> {}
 
 const schedule = z

@@ -90,7 +90,7 @@ function change(
   });
 }
 
-/** Moves the waiting job. Returns the changed keys of metadata.sync. */
+/** Moves the waiting job; returns the changed keys of metadata.sync. */
 async function newTimes(
   { config, ports }: Context,
   tx: Queryable,
@@ -142,5 +142,5 @@ export function requireInterval(seconds: number, config: Config['scheduler']): v
 
 export function requireOnlyOne(intervalSeconds: unknown, schedule: unknown): void {
   if (intervalSeconds !== undefined && schedule !== undefined && schedule !== null)
-    throw invalid('An interval and a schedule exclude each other.', 'Remove one of them.');
+    throw invalid('An interval and a schedule cannot be combined.', 'Remove one of them.');
 }

@@ -37,9 +37,9 @@ describe('connections: schedule', () => {
     expect((await connections.get(id)).schedule).toMatchObject({ timeZone: 'UTC' });
   });
 
-  it('connections: an interval and a schedule exclude each other', async () => {
+  it('connections: an interval and a schedule cannot be combined', async () => {
     await expect(create({ intervalSeconds: 300, schedule: weekdaysAtSix })).rejects.toThrow(
-      'An interval and a schedule exclude each other.',
+      'An interval and a schedule cannot be combined.',
     );
   });
 

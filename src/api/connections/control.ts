@@ -48,10 +48,9 @@ export function createControl({
   ports: Ports;
   caller: Caller;
   record: Recorder;
-  /** Continues open deletions in the background. */
   continueDeletions: () => void;
   stopping: AbortSignal;
-  /** Lock timeout of changes; default: that of all transactions. */
+  /** Default: that of all transactions. */
   lockTimeoutMs?: number;
 }): ConnectionControl {
   return {
@@ -194,10 +193,7 @@ export function createControl({
     },
   };
 
-  /**
-   * One batch each for signals, jobs and the connection; one more for signals a run stored before its
-   * cancellation.
-   */
+  /** A batch each for signals, jobs and connection, and one for signals stored before the cancellation. */
   async function deleteNow(id: string): Promise<void> {
     for (let batches = 0; batches < 4; batches++) {
       const step = await retryLockTimeouts({ ports, stopping }, () =>
@@ -217,7 +213,7 @@ export function createControl({
     return stored.cursor;
   }
 
-  /** Read before COMMIT: it shows this change, not a later one. */
+  /** Read before COMMIT: shows this change, not a later one. */
   async function changed(tx: Queryable, id: string): Promise<Connection> {
     return connectionFromRow(await existingConnection(tx, id), config);
   }
@@ -233,7 +229,7 @@ export function createControl({
   }
 }
 
-/** Rejects values that Postgres cannot store, with a readable error. */
+/** A readable error for values that Postgres cannot store. */
 function storableCursor(cursor: unknown): unknown {
   if (cursor === undefined || cursor === null) return null;
   const isStorable = (text: string) => !text.includes('\0') && Buffer.from(text).toString() === text;

@@ -1,7 +1,7 @@
 import type { Budget, BudgetUse } from '../contract/budget.ts';
 import type { SyncContext } from '../contract/connector.ts';
 import { budgetNews } from './rate-limit-headers.ts';
-import { waitSeconds } from './refusals.ts';
+import { rateLimitSeconds } from './refusals.ts';
 
 export function updateBudgets(
   { status, headers }: Response,
@@ -14,8 +14,8 @@ export function updateBudgets(
   const nowMs = context.clock.now();
   const news = budgetNews(headers, nowMs);
   if (news.remaining !== undefined) context.budgets.learn(budget, news);
-  const waitForSeconds = waitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
-  // This budget has requests left: the narrowest one is exhausted.
+  const waitForSeconds = rateLimitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
+  // It has requests left: the narrowest one is exhausted.
   if (waitForSeconds !== undefined && news.remaining !== 0)
     context.budgets.learn(narrowest, { remaining: 0, resetsInSeconds: waitForSeconds });
 }
