@@ -4,7 +4,7 @@ import { insertEvents, type NewEvent } from '../store/events.ts';
 import { requireText, requireUuid } from '../values/arguments.ts';
 import type { Caller } from './caller.ts';
 
-/** Actor and reason of a change, stored with its event. */
+/** Stored with the event of a change. */
 export interface AuditNote {
   /** Default: the caller. */
   actor?: string;
@@ -18,7 +18,7 @@ export function requireAuditNote({ actor, reason }: { actor: string; reason?: st
 
 type RecordedEvent = Pick<NewEvent, 'kind'> & Partial<NewEvent>;
 
-/** Stores audit events, in the transaction of the change. */
+/** In the transaction of the change. */
 export type Recorder = (
   tx: Queryable,
   now: Date,

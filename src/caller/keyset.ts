@@ -3,9 +3,9 @@ import type { Listed } from '../store/page-bytes.ts';
 import { requireWhole, show } from '../values/arguments.ts';
 import { uuidPattern } from '../values/uuid.ts';
 
-/** A page of a list. `nextCursor` is undefined on the last page. */
+/** `nextCursor` is undefined on the last page. */
 export interface Page<T> {
-  /** May be short or empty before the last page: rows read and bytes (about 8 MB) are bounded. */
+  /** May be short before the last page: rows read and bytes (about 8 MB) are bounded. */
   items: T[];
   nextCursor: string | undefined;
 }
@@ -49,7 +49,7 @@ export function keyOf(list: string, cursor: string | undefined, parts: readonly 
   return key;
 }
 
-/** Untrusted: each part is checked. Parts that a later release `added` are all present or all missing. */
+/** Untrusted: checks each part. Parts that a release `added` are all present or all missing. */
 export function parseKey(
   list: string,
   cursor: string,
@@ -90,7 +90,7 @@ export const instantPart: Part = {
 /** About 20 ms. A selective filter continues on the next page. */
 export const maxScanned = 10_000;
 
-/** If no match follows, `lastScanned` is where the scan stopped; undefined: at the end. */
+/** `lastScanned`: where a scan without further match stopped; undefined: at the end. */
 export async function filteredPage<Row extends Listed>(
   list: string,
   items: Row[],
@@ -128,7 +128,6 @@ export function mapPage<A, B>({ items, nextCursor }: Page<A>, map: (item: A) => 
   return { items: items.map(map), nextCursor };
 }
 
-/** A page of an unfiltered list. */
 export function pageOf<Row extends Listed>(
   list: string,
   items: Row[],

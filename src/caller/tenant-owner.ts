@@ -9,14 +9,13 @@ import { type Caller, requireOperator } from './caller.ts';
 export type TenantOwner =
   | { tenantId: string; tenantName?: undefined }
   | {
-      /** Creates a tenant in the same transaction. Operators only. */
+      /** A new tenant, in the same transaction. Operators only. */
       tenantName: string;
       tenantId?: undefined;
     };
 
 interface Owner {
   tenantId: string;
-  /** Inserts a new tenant. */
   store: (tx: Queryable, now: Date, note: AuditNote) => Promise<void>;
 }
 
@@ -29,7 +28,7 @@ export function tenantOwner(
     return { tenantId, store: async () => {} };
   }
   if (tenantId !== undefined)
-    throw invalid('tenantId and tenantName exclude each other.', 'Remove one of them.');
+    throw invalid('tenantId and tenantName cannot be combined.', 'Remove one of them.');
   requireOperator(caller, 'create tenants');
   requireText('tenantName', tenantName, 200);
   const id = ports.newId();

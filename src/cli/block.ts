@@ -2,7 +2,7 @@ import { terminal } from './terminal.ts';
 
 export type BlockRow = [label: string, text: string];
 
-/** Set apart from the log by blank lines; the first row is bold in a terminal. */
+/** The first row is bold in a terminal. */
 export function printBlock(rows: BlockRow[]): void {
   const { stdout, env } = terminal();
   const isStyled = stdout.isTTY === true && !env['NO_COLOR'];

@@ -29,7 +29,6 @@ export function connectionLines({ sync, ...connection }: Connection): string[] {
   ]);
 }
 
-/** `every 900 s (default)` or the schedule. */
 export function cadenceOf({ schedule, sync }: Pick<Connection, 'schedule' | 'sync'>): string {
   if (schedule) return scheduleText(schedule);
   return `every ${sync.baseIntervalSeconds} s${sync.intervalSeconds === undefined ? ' (default)' : ''}`;

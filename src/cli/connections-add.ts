@@ -27,7 +27,7 @@ export function addConnectionsAdd(group: Command): void {
   withTenant(command, 'tenant of the connection')
     .option('--external-id <id>', 'account name or ID at the provider')
     .option('--credential <id>', 'credential, from `credentials list`; also selects its tenant');
-  withSchedule(command)
+  withSchedule(command, 'sync interval (default: scheduler.defaultIntervalSeconds)')
     .option('--config-json <json>', 'connector configuration, as a JSON object')
     .option('--register', 'register the provider if it is unknown')
     .addHelpText(
@@ -96,6 +96,9 @@ async function ownerOf(
 ): Promise<TenantOptions> {
   requireUuid('--credential', credential);
   if (tenantName !== undefined)
-    throw invalid('--credential belongs to an existing tenant.', 'Remove --tenant-name.');
+    throw invalid(
+      '--credential cannot be combined with --tenant-name: the credential selects its tenant.',
+      'Remove --tenant-name.',
+    );
   return { tenant: tenant ?? (await credentials.get(credential)).tenantId };
 }

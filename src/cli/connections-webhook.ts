@@ -47,7 +47,7 @@ async function createWebhook(id: string, options: WebhookOptions): Promise<void>
   const { webhook, publicUrl } = await withEngine(options, async ({ webhooks, config }) => {
     const existing = keepsSecret ? await webhooks.get(id) : undefined;
     const { publicUrl } = config.server;
-    // Must not replace the secret: deliveries signed with it would be rejected.
+    // Replacing the secret would reject deliveries signed with it.
     if (existing?.exists) return { webhook: { ...existing, secret: undefined }, publicUrl };
     return {
       webhook: await webhooks.create(id, { ...omitUndefined({ secret }), ...auditNoteOf(options) }),

@@ -103,7 +103,7 @@ function sameKeyOtherPayload(returned: Signal[]): string[] {
   return [...changed];
 }
 
-/** The provider may have new content; the old must not be stored again. */
+/** The provider may have new content; the old must not be stored twice. */
 async function checkSecondSync(connection: MemoryConnection, replay: Replay | undefined): Promise<Finding[]> {
   const before = connection.signals.map(contentOf);
   const runs = await walk(connection);

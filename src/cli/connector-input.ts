@@ -10,7 +10,6 @@ import { check } from '../values/standard-schema.ts';
 import { jsonObject, unsetVariable } from './options.ts';
 import { pathOf, terminal } from './terminal.ts';
 
-/** Of `connector run` and `test`. */
 export interface InputOptions {
   config?: string;
   configFile?: string;

@@ -1,7 +1,6 @@
 import type { MemoryRun, MemorySignal } from '../testing/index.ts';
 import { count, outputWidth, table } from './output.ts';
 
-/** Leaves room for the payload. */
 const maxKeyLength = 32;
 
 export function signalLines(signals: readonly MemorySignal[]): string[] {

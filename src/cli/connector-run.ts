@@ -77,7 +77,7 @@ async function watch(file: string, options: RunOptions, limit: number): Promise<
   const shown = new Set<string>();
   for (;;) {
     const files = filesOf(file);
-    // Before the run: a change during it is noticed.
+    // Before the run, to notice a change during it.
     const before = stateOf(files);
     await runOnce(file, options, limit, shutdown, shown).catch((error: unknown) => {
       // A later save may fix it; a file that never existed is a wrong argument.
@@ -89,7 +89,6 @@ async function watch(file: string, options: RunOptions, limit: number): Promise<
   }
 }
 
-/** True if a run failed. */
 async function runOnce(
   file: string,
   options: RunOptions,

@@ -9,7 +9,7 @@ export interface NewConnector {
   slug: string;
   title: string;
   variable: string;
-  /** Output directory, relative to the working directory. */
+  /** Relative to the working directory. */
   folder: string;
 }
 

@@ -65,7 +65,7 @@ function addKeygen(group: Command): void {
     });
 }
 
-/** The id before the colon selects the key; it is not secret. */
+/** The public id before the colon selects the key. */
 const newKey = () => `k${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}`;
 
 function addAdd(group: Command): void {
@@ -228,7 +228,6 @@ async function readSecret(kind: string, variable: string | undefined): Promise<S
 function oauth2Secret(text: string): Secret {
   if (!text.trimStart().startsWith('{')) return { type: 'oauth2', accessToken: text };
   const tokens = jsonObject('The secret', text);
-  // Validated by credentials.create and replace.
   return {
     type: 'oauth2',
     accessToken: tokens['access_token'] as string,

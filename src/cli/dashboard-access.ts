@@ -9,18 +9,17 @@ import { publishServer } from './server-file.ts';
 import { terminal } from './terminal.ts';
 
 export interface DashboardAccessOptions {
-  /** Of the HTTP server. */
   url: string;
   localLogin: LocalLogin;
   log: Logger;
   /** False: the log is JSON. */
   readable: boolean;
-  /** Print a login link; otherwise the address only. */
+  /** False: print the address only. */
   showsLink: boolean;
   tips: readonly string[];
 }
 
-/** Shows where the dashboard is, reads keys, and serves `syncline dashboard`. Returns how to end both. */
+/** Returns a function that ends key input and `syncline dashboard`. */
 export function offerDashboard(options: DashboardAccessOptions): () => void {
   const { localLogin, log, readable, showsLink, tips } = options;
   const url = localUrl(options.url);
@@ -33,7 +32,7 @@ export function offerDashboard(options: DashboardAccessOptions): () => void {
   const open = async () => {
     const failure = await openBrowser(newLink());
     if (failure === undefined) log.info('opened the dashboard in the browser');
-    else log.warn(`no browser was opened: ${failure}. For a login link, run: syncline dashboard`);
+    else log.warn(`could not open a browser: ${failure}. For a login link, run: syncline dashboard`);
   };
   const show = (rows: BlockRow[] = []) =>
     printBlock([
@@ -43,7 +42,7 @@ export function offerDashboard(options: DashboardAccessOptions): () => void {
     ]);
   const keyRows: BlockRow[] = [
     ['Keys', 'o  open the dashboard in the browser'],
-    ['', 'h  show the address and these keys'],
+    ['', 'h  show the URL and these keys'],
     ['', 'q  stop (also Ctrl-C)'],
   ];
   const tipRows: BlockRow[] = tips.map((tip, i) => [i === 0 ? 'Try' : '', tip]);
@@ -55,7 +54,7 @@ export function offerDashboard(options: DashboardAccessOptions): () => void {
     unpublish();
   };
 
-  /** The server works without it, on a read-only file system for example. */
+  /** Optional: the file system may be read-only. */
   function publish(): () => void {
     try {
       return publishServer(terminal().cwd, { url, secret: localLogin.secret });

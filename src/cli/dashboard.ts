@@ -15,6 +15,6 @@ export function addDashboard(program: Command): void {
       printResult(options.json, { url, expires_in_seconds: expiresInSeconds }, () => [url]);
       if (!options.json) note(`One-time link, valid for ${expiresInSeconds / 60} minutes.`);
       const failure = options.open ? await openBrowser(url) : undefined;
-      if (failure !== undefined) note(`No browser was opened: ${failure}. Open the link yourself.`);
+      if (failure !== undefined) note(`Could not open a browser: ${failure}. Open the link manually.`);
     });
 }

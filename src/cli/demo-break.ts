@@ -35,7 +35,7 @@ async function setBroken(provider: string, broken: boolean): Promise<void> {
   if (response.ok) return;
   const { code, detail, hint } = (await response.json()) as { code: string; detail: string; hint?: string };
   if (code === 'INVALID_ARGUMENT') throw new SynclineError(code, detail, { hint });
-  throw new SynclineError('NOT_FOUND', 'The server in this directory runs no demo.', {
+  throw new SynclineError('NOT_FOUND', 'The server in this directory does not run the demo.', {
     hint: 'Start `syncline dev` without a configured database.',
   });
 }

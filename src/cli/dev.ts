@@ -19,7 +19,6 @@ import type { CommonOptions } from './engine.ts';
 import { runService } from './service.ts';
 import { logTo, terminal } from './terminal.ts';
 
-/** Used without a configuration file. */
 const demoDefaults = { scheduler: { tickIntervalSeconds: 10 } };
 
 const tips = [
@@ -72,7 +71,7 @@ export function addDev(program: Command): void {
             prepare: migrate,
           });
         await withProviderServer(systemPorts, async (server) => {
-          // Slow to load; no other command needs it.
+          // Slow to load.
           const { demoConnectors } = await import('../dev/demo-connectors.ts');
           const connectors = demoConnectors(server.url);
           return runService({

@@ -20,7 +20,7 @@ export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfi
   const connectors = file?.connectors ?? [];
   const loaded = loadConfig({ env, file });
   if (loaded.config.database.url !== undefined) return { ...loaded, connectors };
-  // Loaded lazily: a configured database needs no embedded one.
+  // Lazy: a configured database needs no embedded one.
   const { findDevKey, findRunningPostgres, possibleDataFolders } = await import('../dev/index.ts');
   const embedded = possibleDataFolders(cwd)
     .map(findRunningPostgres)
@@ -38,14 +38,14 @@ export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfi
   return { ...devLoaded, entries, connectors };
 }
 
-/** Logs go to stderr; stdout is for the result. */
+/** Logs go to stderr. */
 export async function withEngine<T>(
   options: CommonOptions,
   work: (syncline: Syncline, loaded: CliConfig) => Promise<T>,
   { checkReady = true, providers = {} }: { checkReady?: boolean; providers?: TelemetryProviders } = {},
 ): Promise<T> {
   const loaded = await loadCliConfig(options);
-  // Loaded lazily: `config` needs no engine.
+  // Lazy: `config` needs no engine.
   const { createSyncline } = await import('../index.ts');
   const { createLogger } = await import('../platform/log.ts');
   const log = createLogger({
@@ -65,7 +65,7 @@ export async function withEngine<T>(
 
 export const noConnectors = 'No connectors are configured: add them to syncline.config.ts.';
 
-/** Warnings and errors only, unless log.level is set. */
+/** Warnings, unless log.level is set. */
 function quietLevel({ config, entries }: LoadedConfig): string {
   return entries.find(({ path }) => path === 'log.level')?.from === 'default' ? 'warn' : config.log.level;
 }

@@ -57,7 +57,6 @@ function statusOf({ status, blocked }: Job): string {
   return blocked && status === 'queued' ? 'queued, blocked' : status;
 }
 
-/** Due, start or end, by status. */
 function when({ status, scheduledAt, retryAfter, startedAt, finishedAt }: Job): string {
   if (status === 'running') return relativeTime(startedAt);
   if (status !== 'queued') return relativeTime(finishedAt);

@@ -11,7 +11,7 @@ export interface LoginLink {
 
 const timeoutMs = 10_000;
 
-/** From the first server in this directory that answers. */
+/** Of the first server in this directory that answers. */
 export async function requestLoginLink(): Promise<LoginLink> {
   for (const server of findServers(terminal().cwd)) {
     const response = await issueToken(server).catch(() => undefined);
@@ -34,7 +34,7 @@ function issueToken({ url, secret }: ServerFile): Promise<Response> {
   return request(new URL('/login/tokens', url), { method: 'POST', headers });
 }
 
-/** A suspended process accepts connections and does not respond. */
+/** A suspended process accepts connections without responding. */
 async function request(url: URL, init: RequestInit): Promise<Response> {
   const timeout = new AbortController();
   const cancel = startTimer(systemPorts, timeoutMs, () => timeout.abort());
@@ -47,12 +47,12 @@ async function request(url: URL, init: RequestInit): Promise<Response> {
 
 export const loginUrl = (server: string, token: string) => `${server}/login?token=${token}`;
 
-/** A server that listens on all addresses is reached on loopback. */
+/** Servers on all addresses are reached on loopback. */
 export function localUrl(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-/** Sends a request as the local operator, in a session that ends with it. */
+/** As the local operator, in a session that ends with the request. */
 export async function callLocally(path: string, method: string, body: object): Promise<Response> {
   const link = new URL((await requestLoginLink()).url);
   const login = await request(link, { redirect: 'manual' });

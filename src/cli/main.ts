@@ -16,5 +16,5 @@ process.on('uncaughtException', (error: unknown) => {
 });
 
 const code = await runCli(processTerminal, version);
-// A connector that ignores its abort signal, or a login without a password, would keep the process alive.
+// An ignored abort signal, or a login without a password, would keep the process alive.
 process.stdout.write('', () => process.exit(code));

@@ -7,7 +7,6 @@ import { listenOn } from '../platform/listen.ts';
 export interface MetricsServer {
   meterProvider: MeterProvider;
   url: string;
-  /** For servers that expose it elsewhere. */
   text(): Promise<string>;
   close(): Promise<void>;
 }
@@ -23,7 +22,7 @@ export async function startMetricsServer(listen: { host: string; port: number })
   const server = createServer((request, response) => {
     const path = request.method === 'GET' ? request.url?.split('?')[0] : undefined;
     if (path === '/metrics') exporter.getMetricsRequestHandler(request, response);
-    // For processes without the role `server`.
+    // Without the role `server`.
     else if (path === '/healthz')
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ok"}\n');
     else

@@ -8,7 +8,7 @@ const openers: Partial<Record<NodeJS.Platform, [command: string, ...args: string
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-/** Returns the reason if it could not be opened. */
+/** Returns the reason of a failure. */
 export function openBrowser(url: string): Promise<string | undefined> {
   const [command, ...args] = openers[process.platform] ?? ['xdg-open'];
   const { env } = terminal();

@@ -36,7 +36,7 @@ export function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** 160 if stdout is not a terminal. */
+/** 160 without a terminal. */
 export function outputWidth(): number {
   return terminal().stdout.columns || 160;
 }

@@ -4,7 +4,7 @@ import { systemPorts } from '../platform/ports.ts';
 import { count, note } from './output.ts';
 
 export interface Progress {
-  /** Pass these to the engine. */
+  /** For the engine. */
   providers: TelemetryProviders;
   stop(): void;
 }

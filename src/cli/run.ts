@@ -3,7 +3,7 @@ import { describeError } from '../contract/errors.ts';
 import { stripControl } from '../values/terminal-text.ts';
 import { type Terminal, withTerminal } from './terminal.ts';
 
-/** By name, in the order of the help. Only the named one is loaded: that halves the start. */
+/** In the order of the help. Loading only the named one halves the start. */
 const commands: Record<string, () => Promise<(program: Command) => unknown>> = {
   dev: async () => (await import('./dev.ts')).addDev,
   migrate: async () => (await import('./migrate.ts')).addMigrate,
@@ -42,7 +42,7 @@ Examples:
   $ syncline connector new tracker          create a connector; then \`connector run\` and \`connector test\`
   $ syncline signals tail --payload         follow new signals`;
 
-/** Runs the command of `terminal.args` and returns its exit code. */
+/** Returns the exit code. */
 export function runCli(terminal: Terminal, version: string): Promise<number> {
   return withTerminal(terminal, async () => {
     try {
@@ -50,7 +50,7 @@ export function runCli(terminal: Terminal, version: string): Promise<number> {
       await program.parseAsync(terminal.args, { from: 'user' });
       return terminal.exitCode;
     } catch (error) {
-      // Commander has printed the help, the version or the error.
+      // Commander has printed its output.
       if (error instanceof CommanderError) return error.exitCode;
       terminal.stderr.write(`error: ${stripControl(describeError(error))}\n`);
       return 1;
@@ -58,7 +58,7 @@ export function runCli(terminal: Terminal, version: string): Promise<number> {
   });
 }
 
-/** With all commands, if `terminal.args` names none. */
+/** All commands, if `terminal.args` names none. */
 export async function programFor(terminal: Terminal, version: string): Promise<Command> {
   const program = new Command('syncline')
     .description('The sync engine for the Postgres you already have.')

@@ -14,9 +14,9 @@ export interface ScheduleOptions {
   timeZone?: string;
 }
 
-export function withSchedule(command: Command): Command {
+export function withSchedule(command: Command, interval = 'sync interval'): Command {
   return command
-    .option('--interval <seconds>', 'sync interval (default: scheduler.defaultIntervalSeconds)')
+    .option('--interval <seconds>', interval)
     .option('--cron <expression>', "cron expression of five fields, such as '0 6 * * 1-5'")
     .option('--at <times>', 'times of day, such as 06:00,18:00')
     .option('--days <days>', `with --at: days of the week, from ${weekdays.join(',')} (default: every day)`)
@@ -41,9 +41,9 @@ export function scheduleOf(options: ScheduleOptions): ScheduleInput | undefined 
 function inputOf({ interval, cron, at, days, timeZone }: ScheduleOptions): ScheduleInput | undefined {
   const given = [interval, cron, at].filter((option) => option !== undefined);
   if (given.length > 1)
-    throw invalid('--interval, --cron and --at exclude each other.', 'Remove all but one of them.');
+    throw invalid('--interval, --cron and --at cannot be combined.', 'Remove all but one of them.');
   if (days !== undefined && at === undefined)
-    throw invalid('--days applies only to --at.', 'In a cron expression, the last field has the days.');
+    throw invalid('--days applies only to --at.', 'In a cron expression, the last field sets the days.');
   if (timeZone !== undefined && cron === undefined && at === undefined)
     throw invalid('--time-zone applies only to --cron and --at.', 'Add one of them.');
   if (cron !== undefined) return { cron, ...omitUndefined({ timeZone }) };

@@ -57,11 +57,11 @@ Examples:
 }
 
 interface Total {
-  /** Connections whose `next_run_at` moved. */
+  /** With a moved `next_run_at`. */
   connections: number;
   jobs: number;
   skipped: number;
-  /** Connections with any change. */
+  /** With any change. */
   found: number;
   items: RepairedConnection[];
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { isObject } from '../values/is-object.ts';
 
-/** How `syncline dashboard` reaches a server that runs in the same directory. */
+/** How `syncline dashboard` reaches a server in the same directory. */
 export interface ServerFile {
   url: string;
   /** Of the server's `LocalLogin`. */
@@ -11,7 +11,7 @@ export interface ServerFile {
 
 const folderOf = (cwd: string) => join(cwd, '.syncline', 'servers');
 
-/** Readable only by this account. Returns a function that deletes the file. */
+/** Only this account can read it. Returns a function that deletes the file. */
 export function publishServer(cwd: string, server: ServerFile): () => void {
   const folder = folderOf(cwd);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -39,7 +39,7 @@ function entriesOf(folder: string): { path: string; pid: number }[] {
   });
 }
 
-/** Undefined if another process deletes it meanwhile, or it is incomplete. */
+/** Undefined if deleted meanwhile, or incomplete. */
 function read(path: string): ServerFile | undefined {
   try {
     const { url, secret } = Object(JSON.parse(readFileSync(path, 'utf8'))) as Partial<ServerFile>;

@@ -22,10 +22,10 @@ export interface ServiceOptions {
   /** The log is not JSON. */
   readable: boolean;
   prepare?: (syncline: Syncline) => Promise<void>;
-  /** `syncline dev`: prints a login link, and uses another port if the default one is taken. */
+  /** Prints a login link, and uses another port if the default one is taken. */
   isDev?: boolean;
   demo?: DemoProviders | undefined;
-  /** Commands to try, printed with the address of the dashboard. */
+  /** Commands to try. */
   tips?: readonly string[];
 }
 
@@ -76,10 +76,10 @@ export async function runService(options: ServiceOptions): Promise<void> {
   }
 }
 
-/** On top of the grace; by default the process exits before Kubernetes kills it (30 s). */
+/** On top of the grace: the process exits before Kubernetes kills it (30 s). */
 export const closingMs = 5000;
 
-/** A query on a stalled socket blocks longer. Leases and fencing cover unfinished jobs. */
+/** A stalled socket blocks longer. Leases and fencing cover unfinished jobs. */
 function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
   const exit = () => {
     log.warn(
@@ -95,7 +95,7 @@ function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
 
 const firstTickMs = 3000;
 
-/** Its log line then precedes the address of the dashboard. */
+/** Logged before the address of the dashboard. */
 async function firstTick({ status, ports }: Syncline, startedMs: number): Promise<void> {
   for (const deadlineMs = ports.monotonicMs() + firstTickMs; ports.monotonicMs() < deadlineMs; ) {
     const { lastTickAt } = await status();
@@ -105,7 +105,7 @@ async function firstTick({ status, ports }: Syncline, startedMs: number): Promis
 }
 
 async function newLocalLogin({ ports }: Syncline): Promise<LocalLogin> {
-  // Delays the start of every other command.
+  // Slow to load.
   const { createLocalLogin } = await import('../http/index.ts');
   return createLocalLogin(ports.monotonicMs);
 }
@@ -137,7 +137,7 @@ async function serveMetrics(loaded: CliConfig, log: Logger): Promise<MetricsServ
   return server;
 }
 
-/** A configured port must be free; a default one falls back to a random one. */
+/** Only a default port falls back to a random one. */
 async function onPort<T>(
   { entries }: CliConfig,
   setting: string,

@@ -31,7 +31,7 @@ export function tenantOf({
   );
 }
 
-/** Replaces the hint of an unknown-provider error. */
+/** For an unknown provider. */
 export function withProviderHint(hint: string): (error: unknown) => never {
   return (error) => {
     throw error instanceof SynclineError && error.code === 'PROVIDER_NOT_FOUND'

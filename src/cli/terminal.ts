@@ -8,14 +8,13 @@ interface Output {
   readonly columns?: number;
 }
 
-/** What a command reads, writes and returns. */
 export interface Terminal {
   /** Without the program. */
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   readonly stdin: AsyncIterable<Buffer> & { readonly isTTY?: boolean };
-  /** For single keys; undefined if stdin is not a terminal. */
+  /** Undefined if stdin is not a terminal. */
   readonly keyInput?: ReadStream | undefined;
   readonly stdout: Output;
   readonly stderr: Output;
@@ -58,21 +57,21 @@ export const processTerminal: Terminal = {
 
 const current = new AsyncLocalStorage<Terminal>();
 
-/** The terminal of the running command. Several commands can run side by side in one process. */
+/** Of the running command: several can run in one process. */
 export const terminal = (): Terminal => current.getStore() ?? processTerminal;
 
-/** The process needs no storage, which would slow down every promise of the engine. */
+/** The process needs no storage, which slows down every promise. */
 export function withTerminal<T>(given: Terminal, work: () => Promise<T>): Promise<T> {
   return given === processTerminal ? work() : current.run(given, work);
 }
 
-/** The path to open. Unchanged in the working directory of the process: errors quote it. */
+/** Unchanged in the working directory of the process: errors quote it. */
 export function pathOf(file: string): string {
   const { cwd } = terminal();
   return cwd === process.cwd() ? file : resolve(cwd, file);
 }
 
-/** For `createLogger`, which writes to the descriptors of the process directly. */
+/** `createLogger` writes to the process's descriptors directly. */
 export function logTo(name: 'stdout' | 'stderr'): 'stdout' | 'stderr' | Output {
   const given = terminal();
   return given === processTerminal ? name : given[name];

@@ -28,7 +28,7 @@ export function addTick(program: Command): void {
         `Queued ${count(result.scheduled, 'job')} in ${Math.round(result.durationMs)} ms. ` +
           `${count(result.backlog, 'connection was', 'connections were')} overdue at the start.`,
         ...(result.skippedPending
-          ? [`Deferred ${count(result.skippedPending, 'connection')} until the pending job ends.`]
+          ? [`Skipped ${count(result.skippedPending, 'connection')} until the pending job ends.`]
           : []),
         ...(result.invalidMetadata
           ? [`Invalid metadata in ${count(result.invalidMetadata, 'connection')}; see the warnings.`]

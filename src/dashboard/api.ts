@@ -66,11 +66,11 @@ async function request<Answer>(
   }
 }
 
-/** Of a change. The next refresh repeats a read. */
+/** Of a change; the next refresh repeats a read. */
 const maxAttempts = 4;
 const maxRetryAfterSeconds = 5;
 
-/** The server returns TOO_MANY before it starts the work, so a change can be sent again. */
+/** The server returns TOO_MANY before it starts the work: a change can be sent again. */
 function retryAfterMs({ code }: Problem, { headers }: Response): number | undefined {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   return code === 'TOO_MANY' && seconds <= maxRetryAfterSeconds ? seconds * 1000 : undefined;

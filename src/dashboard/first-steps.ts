@@ -27,7 +27,7 @@ function store(next: Progress): void {
   try {
     localStorage.setItem(storageKey, JSON.stringify(next));
   } catch {
-    // Storage may be blocked; the progress then ends with the page.
+    // Storage may be blocked.
   }
 }
 

@@ -29,7 +29,6 @@ export function compact(value: Maybe<number>): string {
   return oneDigit.format(value);
 }
 
-/** 1 run, 2 runs */
 export function plural(value: number, noun: string): string {
   return `${number(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
@@ -106,7 +105,7 @@ function pad2(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** With the date unless it is today. */
+/** With the date, unless today. */
 export function clockTime(iso: Maybe<string>, nowMs: number): string {
   const at = timeOf(iso);
   if (at === undefined) return missing;
@@ -116,7 +115,6 @@ export function clockTime(iso: Maybe<string>, nowMs: number): string {
   return `${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${time}`;
 }
 
-/** 1.2 MB */
 export function bytes(value: Maybe<number>): string {
   if (!isNumber(value)) return missing;
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -129,7 +127,6 @@ export function bytes(value: Maybe<number>): string {
   return `${oneDigit.format(size)} ${units[unit]}`;
 }
 
-/** 12 % */
 export function share(part: Maybe<number>, whole: Maybe<number>): string {
   if (!isNumber(part) || !isNumber(whole) || whole <= 0) return missing;
   return `${oneDigit.format((100 * part) / whole)} %`;

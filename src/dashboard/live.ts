@@ -7,7 +7,7 @@ export type StreamState = 'connecting' | 'open' | 'lost';
 interface Listener {
   onSignal?: (received: Signal) => void;
   onPulse?: () => void;
-  /** The stream resumed behind the retention window. */
+  /** Resumed behind the retention window. */
   onGap?: () => void;
   onState?: (state: StreamState) => void;
 }

@@ -6,7 +6,7 @@ import { lastPulse } from './live.ts';
 import type { Problem } from './types.ts';
 
 export interface Loaded<Data> {
-  /** Kept while the next response loads. */
+  /** Kept while the next loads. */
   data: Data | undefined;
   problem: Problem | undefined;
   reload: () => void;
@@ -74,7 +74,6 @@ export function useQuery<Data>(
   }, [reload]);
   useRefresh(refreshMs, refresh);
 
-  // Not the data of a previous key.
   const own = state.key === key ? state : { key };
   return { data: own.data, problem: own.problem, reload };
 }

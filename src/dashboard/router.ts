@@ -40,7 +40,6 @@ export function setQuery(changes: Record<string, string | undefined>): void {
   currentLocation.value = readLocation();
 }
 
-/** Empty values are omitted. */
 export function withQuery(to: string, values: Record<string, string | null | undefined>): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) if (value) params.set(name, value);

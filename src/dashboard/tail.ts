@@ -6,7 +6,7 @@ import type { Signal } from './types.ts';
 
 export const maxSignals = 500;
 
-/** Independent of the signal rate. */
+/** At any signal rate. */
 const renderIntervalMs = 250;
 
 interface Tail {

@@ -17,7 +17,7 @@ export type ParsedSchedule =
   | { schedule: Schedule; problem?: undefined }
   | { schedule?: undefined; problem: ScheduleProblem };
 
-/** Names of the fields, which the column and the HTTP API write in snake case. */
+/** The column and the HTTP API use snake case. */
 const fields = ['cron', 'timesOfDay', 'daysOfWeek', 'timeZone'] as const;
 const expectedShape =
   'an object with cron or timesOfDay, such as { cron: "0 6 * * *", timeZone: "Europe/Berlin" }';
@@ -36,7 +36,7 @@ export function parseSchedule(value: unknown): ParsedSchedule {
   if (daysOfWeek !== undefined)
     return refuse(
       'schedule.daysOfWeek',
-      'absent beside cron, whose last field has the days',
+      'absent beside cron, whose last field sets the days',
       shown(daysOfWeek),
     );
   return parseCron(cron, zone);
@@ -110,7 +110,7 @@ function refuseTimeZone(value: unknown): ParsedSchedule {
   return refuse('schedule.timeZone', expected, shown(value), suggestZone(value));
 }
 
-/** By the whole name or its last part: `Berlin` is Europe/Berlin. */
+/** Also by the last part: `Berlin` is Europe/Berlin. */
 function suggestZone(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > 50) return undefined;
   const zones = knownTimeZones();

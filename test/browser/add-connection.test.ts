@@ -33,7 +33,7 @@ async function openDialog() {
 it('add connection: a cron expression with a time zone, after the API names the wrong value', async () => {
   const { page, dialog, add } = await openDialog();
   await dialog.getByLabel('Name', { exact: true }).fill('northwind');
-  await dialog.getByLabel('Run by').selectOption('Cron expression');
+  await dialog.getByLabel('Schedule type').selectOption('Cron expression');
   for (const label of ['Seconds between runs', 'Times of day', 'Days of the week'])
     await dialog.getByLabel(label).waitFor({ state: 'hidden' });
   await dialog.getByLabel('Cron expression').fill('0 6 * * 1-5');
@@ -62,7 +62,7 @@ it('add connection: times of day on some days, and the text of another kind is n
   const { page, dialog, add } = await openDialog();
   await dialog.getByLabel('Name', { exact: true }).fill('northwind');
   await dialog.getByLabel('Seconds between runs').fill('5');
-  await dialog.getByLabel('Run by').selectOption('Times of day');
+  await dialog.getByLabel('Schedule type').selectOption('Times of day');
   await dialog.getByLabel('Times of day').fill('06:00, 18:00');
   await dialog.getByLabel('Days of the week').fill('Mon, someday');
   await dialog.getByRole('button', { name: 'Add connection' }).click();

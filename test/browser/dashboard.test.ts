@@ -205,13 +205,13 @@ describe('dashboard', () => {
   it('dashboard: sets a cron schedule, shows it, and returns to the interval', async () => {
     await page.getByRole('button', { name: 'Schedule' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Run by').selectOption('Cron expression');
+    await dialog.getByLabel('Schedule type').selectOption('Cron expression');
     await dialog.getByLabel('Cron expression').fill('0 6 * * 1-5');
     await dialog.getByLabel('Time zone').fill('Europe/Berlin');
     await dialog.getByRole('button', { name: 'Change' }).click();
     await page.getByText('0 6 * * 1-5 (Europe/Berlin)', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Schedule' }).click();
-    await dialog.getByLabel('Run by').selectOption('Interval');
+    await dialog.getByLabel('Schedule type').selectOption('Interval');
     await dialog.getByRole('button', { name: 'Change' }).click();
     await page.getByText('0 6 * * 1-5 (Europe/Berlin)', { exact: true }).waitFor({ state: 'detached' });
   });

@@ -27,7 +27,7 @@ it('first steps: an empty installation offers to add a connection, with its firs
   expect(await steps.getByRole('link').allTextContents()).toEqual(['Add a connection']);
   await steps.getByRole('link').click();
   const dialog = page.getByRole('dialog', { name: 'Add connection' });
-  await dialog.getByLabel('Name of the tenant').fill('Northwind');
+  await dialog.getByLabel('Tenant name').fill('Northwind');
   await dialog.getByLabel('Provider').selectOption('tracker');
   await dialog.getByLabel('Name', { exact: true }).fill('apollo');
   await dialog.getByLabel('Configuration').fill('{"project":"apollo"}');

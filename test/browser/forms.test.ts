@@ -59,7 +59,7 @@ const typed = {
 async function fillSchedule(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Schedule' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Run by').selectOption('Cron expression');
+  await dialog.getByLabel('Schedule type').selectOption('Cron expression');
   for (const [label, text] of Object.entries(typed)) await dialog.getByLabel(label).fill(text);
 }
 
@@ -70,7 +70,7 @@ it('forms: typed values survive live updates of the page, and are sent', async (
   await syncline.connections.setInterval(id, 7200);
   await page.locator('dd', { hasText: '2 h' }).waitFor();
   const dialog = page.getByRole('dialog');
-  expect(await dialog.getByLabel('Run by').inputValue()).toBe('cron');
+  expect(await dialog.getByLabel('Schedule type').inputValue()).toBe('cron');
   for (const [label, text] of Object.entries(typed))
     expect(await dialog.getByLabel(label).inputValue()).toBe(text);
   await dialog.getByRole('button', { name: 'Change' }).click();

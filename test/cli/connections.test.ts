@@ -167,9 +167,9 @@ describe('syncline connections schedule', () => {
   it('rejects contradictory and invalid options', async () => {
     const { id } = await add('acme');
     const attempt = (...options: string[]) => run('connections', 'schedule', id, ...options);
-    expectFailure(await attempt(), /One of --interval, --cron, --at and --default is required/);
-    expectFailure(await attempt('--cron', '@daily', '--at', '06:00'), /exclude each other/);
-    expectFailure(await attempt('--interval', '300', '--default'), /--default excludes/);
+    expectFailure(await attempt(), /One of --interval, --cron, --at or --default is required/);
+    expectFailure(await attempt('--cron', '@daily', '--at', '06:00'), /cannot be combined/);
+    expectFailure(await attempt('--interval', '300', '--default'), /--default cannot be combined/);
     expectFailure(await attempt('--cron', '@daily', '--days', 'mon'), /--days applies only to --at/);
     expectFailure(await attempt('--interval', '300', '--time-zone', 'UTC'), /--time-zone applies only to/);
     expectFailure(await attempt('--at', '06:00', '--days', 'monday'), /--days must be one of mon, tue/);

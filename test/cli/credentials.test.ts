@@ -160,7 +160,7 @@ describe('syncline credentials', () => {
         '--credential',
         id,
       ]),
-      /--credential belongs to an existing tenant\. Remove --tenant-name/,
+      /--credential cannot be combined with --tenant-name: the credential selects its tenant\. Remove --tenant-name/,
     );
     expect(await json(['credentials', 'replace', id, '--reason', 'leaked'], {}, 'second')).toMatchObject({
       generation: 2,

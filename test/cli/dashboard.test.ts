@@ -113,7 +113,7 @@ describe('syncline dashboard', () => {
       expect(opened()).toBe(`1\n${stdout}`);
       const without = await runCli(['dashboard', '--open'], { cwd, env: { PATH: cwd } });
       expect(without.code).toBe(0);
-      expect(without.stderr).toMatch(/No browser was opened: xdg-open is not installed\. Open the link/);
+      expect(without.stderr).toMatch(/Could not open a browser: xdg-open is not installed\. Open the link/);
       await stop(service);
     },
   );

@@ -185,7 +185,7 @@ test('api: responses of all connection operations match the OpenAPI document', a
   });
   const both = post({ ...input, schedule: cron });
   expect((await call('/v1/connections', both)).body['detail']).toBe(
-    'An interval and a schedule exclude each other.',
+    'An interval and a schedule cannot be combined.',
   );
   const daily = { ...input, interval_seconds: undefined, external_id: 'daily', schedule: cron };
   expect((await call('/v1/connections', post(daily))).body['schedule']).toEqual(cron);

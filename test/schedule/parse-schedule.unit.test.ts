@@ -65,7 +65,7 @@ describe('schedule: invalid input', () => {
     [{ cron: '0 6 * * *', timesOfDay: ['06:00'] }, 'schedule must be either cron or timesOfDay, got both.'],
     [
       { cron: '0 6 * * *', daysOfWeek: ['mon'] },
-      'schedule.daysOfWeek must be absent beside cron, whose last field has the days, got ["mon"].',
+      'schedule.daysOfWeek must be absent beside cron, whose last field sets the days, got ["mon"].',
     ],
     [
       { cron: '0 6 * * *', timezone: 'UTC' },

@@ -27,8 +27,8 @@ export const auth = z.discriminatedUnion(
     object({
       type: z.literal('oauth2').describe('OAuth 2 with user consent and token refresh.'),
       oauth2: object({
-        authorizationUrl: text('an https address').describe('Authorization endpoint.'),
-        tokenUrl: text('an https address').describe('Token endpoint.'),
+        authorizationUrl: text('an https URL').describe('Authorization endpoint.'),
+        tokenUrl: text('an https URL').describe('Token endpoint.'),
         clientId: text(`text, or \${env.NAME}`).describe('Client id.'),
         clientSecret: text(`\${env.NAME}`)
           .optional()

@@ -36,7 +36,6 @@ const basic: Authorize = (credential) => {
   );
 };
 
-/** The secret comes from the environment. */
 export function oauth2Of(auth: AuthDescription, env: NodeJS.ProcessEnv): OAuth2 | undefined {
   if (auth.type !== 'oauth2') return undefined;
   const { clientId, clientSecret, ...app } = auth.oauth2;

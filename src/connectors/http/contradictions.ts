@@ -46,7 +46,7 @@ function baseProblems(description: HttpDescription): Problem[] {
       {
         path: at,
         message:
-          `is "${maskUrl(baseUrl)}"; it must be an http or https address without a query, ` +
+          `is "${maskUrl(baseUrl)}"; it must be an http or https URL without a query, ` +
           'a fragment, a name or a password.',
       },
     ];
@@ -74,7 +74,7 @@ function authProblems({ auth }: HttpDescription): Problem[] {
   const addresses = Object.entries({ authorizationUrl, tokenUrl }).flatMap(([name, url]) =>
     URL.canParse(url) && (url.startsWith('https://') || isLocal(url))
       ? []
-      : [{ path: ['auth', 'oauth2', name], message: `is "${maskUrl(url)}"; it must be an https address.` }],
+      : [{ path: ['auth', 'oauth2', name], message: `is "${maskUrl(url)}"; it must be an https URL.` }],
   );
   const secret =
     clientSecret !== undefined && !isEnvironment(clientSecret)

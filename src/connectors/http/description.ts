@@ -169,7 +169,7 @@ export const descriptionSchema = object(
       .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, { error: 'a slug of a-z, 0-9, - and _, at most 63 characters' })
       .describe('Provider slug, as in `connections.provider_slug`.'),
     name: text('the name of the provider').optional().describe('Display name. Default: `provider`.'),
-    baseUrl: text('an address such as https://api.tracker.example').describe(
+    baseUrl: text('a URL such as https://api.tracker.example').describe(
       'Base URL of the API. Placeholders: host labels, the whole host, or the whole URL.',
     ),
     network: oneOf(['public', 'any'])
@@ -185,7 +185,9 @@ export const descriptionSchema = object(
     budgets: list(
       object({
         name: text('a name').describe('Budget name.'),
-        per: oneOf(['credential', 'app']).describe('Who shares the limit.'),
+        per: oneOf(['credential', 'app']).describe(
+          'Whether the limit applies per credential or to the whole app.',
+        ),
         limit: integer(1, 1_000_000_000).describe('Number of requests …'),
         perSeconds: integer(1, 31_536_000).describe('… per this many seconds.'),
       }),

@@ -11,7 +11,6 @@ export interface HttpConnectorOptions {
   env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** With the provider's slug as a literal type. */
 export interface TypedDescription<Provider extends string> extends Omit<HttpDescription, 'provider'> {
   provider: Provider;
 }

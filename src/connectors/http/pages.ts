@@ -8,7 +8,6 @@ import { pathOf, valueAt } from './paths.ts';
 import type { RequestParts } from './requests.ts';
 import { preview } from './times.ts';
 
-/** URL, token, page number or offset. */
 export const pointerSchema = z.union([
   z.object({ url: z.string() }),
   z.object({ token: z.union([z.string(), z.number()]) }),
@@ -29,7 +28,6 @@ export interface Answer {
 export const canExpire = (pointer: Pointer | undefined) =>
   pointer !== undefined && ('url' in pointer || 'token' in pointer);
 
-/** Without a pointer: first page. */
 export function requestForPage(
   request: RequestParts,
   pagination: PaginationDescription,
@@ -75,7 +73,7 @@ function withValueAt(json: unknown, [step, ...rest]: readonly string[], value: u
 
 export interface NextPageOptions {
   pointer: Pointer | undefined;
-  /** A shorter page is the last. Providers may cap the page size. */
+  /** A shorter page is the last: providers may cap sizes. */
   longest: number;
   origin: string;
   /** Holds the credential; removed from stored URLs. */

@@ -6,8 +6,8 @@ import { namesIn, parseTemplate, textsIn } from './templates.ts';
 import { compare, formatPosition, isTime, later, type Position, parsePosition, toPosition } from './times.ts';
 
 /**
- * Each page is a new query from the last position. Safe for ascending lists, where changes move to the
- * end; not with a lookback, which every page would reread.
+ * A query per page from the last position is safe for ascending lists, where changes move to the end.
+ * Every page would reread a lookback.
  */
 export function isQueriedPerPage({ request, cursor, pagination }: StreamDescription): boolean {
   if (cursor?.order !== 'ascending' || cursor.lookbackSeconds || (pagination?.type ?? 'none') === 'none')
@@ -37,7 +37,7 @@ export function positionsOf(
   return records.flatMap((record, i) => toPosition(cursor, valueAt(record, path), placeOf(name, i)) ?? []);
 }
 
-/** In an unsorted list, a walk would end early and lose records. */
+/** In an unsorted list, a walk would lose records. */
 export function requireOrder(
   name: string,
   { order, path, format }: CursorDescription,
@@ -71,7 +71,7 @@ export function limitOf(
 export const isBefore = (position: Position | undefined, limit: Position | undefined) =>
   position !== undefined && limit !== undefined && compare(position, limit) < 0;
 
-/** From the first page, unless ascending: a later one could hide changes on pages already read. */
+/** From the first page unless ascending: later pages could hide changes on earlier ones. */
 export function reachedBy(
   walk: Walk,
   cursor: CursorDescription | undefined,
@@ -84,7 +84,7 @@ export function reachedBy(
   return later(walk.reached, newest());
 }
 
-/** Never backwards or into the future: a future date would hide all other records until then. */
+/** Never backwards or into the future, where it would hide other records until then. */
 export function finishWalk(
   state: StreamCursor,
   walk: Walk,

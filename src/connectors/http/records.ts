@@ -51,7 +51,6 @@ const deletedKindOf = (baseKindOf: KindOf, template: Template | undefined): Kind
     ? kindFromTemplate(template)
     : (record) => `${baseKindOf(record).slice(0, maxResult.kindLength - 8)}.deleted`;
 
-/** Empty strings count as missing. */
 function scalar(value: unknown): string | number | boolean | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   return typeof value === 'number' || typeof value === 'boolean' ? value : undefined;
@@ -71,7 +70,6 @@ function timeOf(record: unknown, paths: readonly string[], where: string): Date 
   );
 }
 
-/** Immutable records have no version. */
 function keyReader(stream: string, { key, version, immutable }: SignalDescription, cursor: Path | undefined) {
   const keys = [key].flat();
   const versions = version === undefined ? undefined : [version].flat();

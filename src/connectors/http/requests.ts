@@ -13,7 +13,7 @@ export interface RequestParts {
   json: unknown;
 }
 
-/** `nowMs`: start of the walk, so all pages send the same query. */
+/** `nowMs`: start of the walk, the same for all pages. */
 export function resolverOf(
   config: ConfigValues,
   externalId: string | undefined,

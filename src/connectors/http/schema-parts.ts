@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** With the text of the error (`error`) and of the reference row (`describe`). */
+/** `error` is the error text, `describe` the reference row. */
 
 /** Bounds parsing and error size. */
 export const maxLengths = { text: 2000, list: 100 };
@@ -20,7 +20,7 @@ export const flag = z.boolean({ error: 'true or false' });
 export const list = <Item extends z.ZodType>(item: Item, rule: string) =>
   z.array(item, { error: rule }).min(1, rule).max(maxLengths.list, rule);
 
-/** Lists the known keys; `problemsOf` suggests one of them. */
+/** `problemsOf` suggests one of the known keys. */
 export const object = <Shape extends z.ZodRawShape>(
   shape: Shape,
   rule = `an object { ${Object.keys(shape).join(', ')} }`,

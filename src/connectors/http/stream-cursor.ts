@@ -13,7 +13,6 @@ const walk = z.object({
   /** Advances if each page is a new query. */
   from: position.optional(),
   reached: position.optional(),
-  /** Absent for the first. */
   page: pointerSchema.optional(),
   longest: z.number().optional(),
   /** Reread, as numbered pages shift. */

@@ -36,7 +36,7 @@ export function render(
   return text;
 }
 
-/** A lone placeholder becomes the value, with its type. Missing values are omitted. */
+/** A lone placeholder keeps the value's type. Missing values are omitted. */
 export function renderJson(json: unknown, resolve: Resolve): unknown {
   if (typeof json === 'string') return renderText(parseTemplate(json), resolve);
   if (Array.isArray(json))

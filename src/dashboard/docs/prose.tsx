@@ -1,4 +1,3 @@
-/** Renders `backticks` as code. */
 export function Prose({ text }: { text: string | undefined }) {
   const parts = (text ?? '').split('`');
   return <>{parts.map((part, index) => (index % 2 ? <code key={`${index} ${part}`}>{part}</code> : part))}</>;

@@ -4,7 +4,7 @@ import { Prose } from './prose.tsx';
 interface Props {
   api: OpenApi;
   schema: Schema;
-  /** On this path; repeated ones are not expanded. */
+  /** Not expanded again. */
   seen?: string[];
 }
 

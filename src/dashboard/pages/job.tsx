@@ -20,7 +20,7 @@ export function JobPage({ id }: { id: string }) {
   const job = useQuery(path, (signal) => get<JobDetail>(path, {}, signal), 4000);
   const act = (action: 'cancel' | 'retry') =>
     ask({
-      title: action === 'cancel' ? 'Cancel this job?' : 'Run this job again?',
+      title: action === 'cancel' ? 'Cancel this job?' : 'Retry this job?',
       text:
         action === 'cancel'
           ? 'A run in progress is aborted. Stored signals are kept.'

@@ -68,7 +68,7 @@ function askToCreate(tenants: Tenant[]): void {
   ask({
     title: 'Create key',
     fields: [
-      { name: 'name', label: 'Name', hint: 'The user or service that will use it.', required: true },
+      { name: 'name', label: 'Name', hint: 'The user or service that uses the key.', required: true },
       ...(isOperator() ? [scope] : []),
     ],
     confirm: 'Create',

@@ -34,7 +34,7 @@ const processColumns: Column<ProcessInfo>[] = [
     cell: ({ clock_skew_seconds: skew }) =>
       Math.abs(skew) > maxSkewSeconds ? <strong>{signedDuration(skew)}</strong> : signedDuration(skew),
   },
-  { name: 'Lease ends', numeric: true, cell: ({ expires_at }) => <Ago at={expires_at} /> },
+  { name: 'Lease expires', numeric: true, cell: ({ expires_at }) => <Ago at={expires_at} /> },
 ];
 
 /** As in the server's warning. */

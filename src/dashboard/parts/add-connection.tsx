@@ -12,7 +12,7 @@ import { scheduleFields, scheduleOf } from './schedule-fields.ts';
 import { ProblemBox, Skeleton } from './states.tsx';
 import { notify } from './toast.tsx';
 
-/** Configurations to start from, of the included connectors and the demo. */
+/** Of the included connectors and the demo. */
 const exampleConfigs: Record<string, unknown> = {
   github: { repositories: ['northwind/api'] },
   slack: { channels: ['C0123456789'] },
@@ -52,7 +52,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
   const [provider, setProvider] = useState(providers[0]?.slug ?? '');
   const [busy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  // The dialog opens before its fields are loaded.
+  // The fields load after the dialog opens.
   useEffect(() => form.current?.querySelector('select')?.focus(), []);
   const [problem, setProblem] = useState<Problem>();
   const credentials = useQuery(`credentials ${tenantId} ${provider}`, async (signal) =>
@@ -87,7 +87,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
       options: isOperator() ? [...tenantOptions, { value: newTenant, label: 'New tenant…' }] : tenantOptions,
       onChange: setTenantId,
     },
-    ...(tenantId === newTenant ? [{ name: 'tenant_name', label: 'Name of the tenant', required: true }] : []),
+    ...(tenantId === newTenant ? [{ name: 'tenant_name', label: 'Tenant name', required: true }] : []),
     {
       name: 'provider',
       label: 'Provider',

@@ -36,7 +36,7 @@ export function AskHost() {
   return <Ask question={question} close={() => close(question)} />;
 }
 
-/** The response of a question that was closed earlier does not close the next one. */
+/** A late response to a closed question does not close the next one. */
 function close(question: Question): void {
   if (openQuestion.value === question) openQuestion.value = undefined;
 }

@@ -53,7 +53,7 @@ function Item({ item }: { item: AttentionItem }) {
       <div class="attention-since soft">
         {item.since && (
           <span>
-            since <Ago at={item.since} />
+            started <Ago at={item.since} />
           </span>
         )}
         {to !== undefined && (
@@ -74,7 +74,7 @@ function Item({ item }: { item: AttentionItem }) {
 function askRepair(): void {
   ask({
     title: 'Repair the schedule?',
-    text: 'Resets times that are further in the future than interval, jitter and backoff allow.',
+    text: 'Resets times that are further in the future than the interval, jitter and backoff allow.',
     fields: [reasonField],
     confirm: 'Repair',
     run: async ({ reason }) => notify(resultText(await repair(reason))),
@@ -83,7 +83,6 @@ function askRepair(): void {
 
 const stepSize = 100;
 
-/** In bounded steps. */
 async function repair(reason: string | undefined): Promise<RepairResult> {
   const total = { connections: 0, jobs: 0, skipped: 0 };
   let cursor: string | null = null;

@@ -22,7 +22,6 @@ const columns: Column<AuditEvent>[] = [
   },
 ];
 
-/** `short`: of one connection. */
 export function AuditList({ filter, short }: { filter: Query; short?: boolean }) {
   const list = useList<AuditEvent>('v1/audit', filter, ({ id }) => id, {
     refreshMs: 8000,

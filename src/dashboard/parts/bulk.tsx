@@ -33,7 +33,6 @@ const verbs: Record<BulkAction, string> = {
   cancel: 'Cancel runs',
 };
 
-/** In bounded steps, until done or stopped. */
 export function BulkDialog({ action, filter, expected, onClose }: Props) {
   const reasonId = useId();
   const reason = useRef<HTMLInputElement>(null);

@@ -82,7 +82,7 @@ function timeLabel(atSeconds: number | undefined): string {
   return new Date(atSeconds * 1000).toLocaleString('en-GB', options);
 }
 
-/** Cumulative sums, drawn tallest first. */
+/** Cumulative, tallest first. */
 function dataOf({ times, lines, kind }: Pick<Props, 'times' | 'lines' | 'kind'>): uPlot.AlignedData {
   if (kind === 'lines') return [times, ...lines.map(({ values }) => values)];
   const stacked = lines.map((_, from) =>
@@ -166,7 +166,7 @@ function lineStyle(line: Line, element: HTMLElement): uPlot.Series {
   };
 }
 
-/** Without neighbours, no line: draw dots. */
+/** Without neighbours, draw dots. */
 function isolatedPoints(plot: uPlot, series: number): number[] {
   const values = plot.data[series] ?? [];
   const hasValue = (index: number) => typeof values[index] === 'number';

@@ -13,7 +13,7 @@ interface DemoProvider {
   broken: boolean;
 }
 
-/** Only in the demo of `syncline dev`. */
+/** Only in `syncline dev`. */
 export function DemoProviders() {
   const providers = useQuery(
     'demo providers',

@@ -3,7 +3,7 @@ import type { Problem } from '../types.ts';
 
 export interface Field {
   name: string;
-  /** A new key resets the field to its value. */
+  /** A new key resets the field. */
   key?: string;
   label: string;
   hint?: string;
@@ -14,7 +14,7 @@ export interface Field {
   onChange?: (value: string) => void;
   /** Its value is 'on' or empty. */
   checkbox?: boolean;
-  /** Only while the select of this name has one of the values. Hidden fields keep their text. */
+  /** While the select of this name has one of the values. Hidden fields keep their text. */
   shownFor?: { name: string; values: string[] };
 }
 
@@ -30,7 +30,7 @@ export function Fields({ fields, problem }: { fields: Field[]; problem: Problem 
     const select = fields.find(({ name }) => name === shownFor.name);
     return shownFor.values.includes(selected[shownFor.name] ?? select?.value ?? '');
   };
-  // `schedule.days_of_week.0` is an error of days_of_week, `config.name` of config.
+  // `schedule.days_of_week.0` is an error of days_of_week.
   const errorOf = (name: string) =>
     problem?.errors?.find(({ field }) => field.split('.').find((part) => names.includes(part)) === name);
   return (

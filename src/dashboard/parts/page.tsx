@@ -28,7 +28,7 @@ interface PanelProps {
   title: string;
   note?: ComponentChildren;
   actions?: ComponentChildren;
-  /** No padding, for tables. */
+  /** Without padding. */
   flush?: boolean;
   class?: string;
   children: ComponentChildren;

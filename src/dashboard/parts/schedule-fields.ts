@@ -1,7 +1,6 @@
 import type { Connection } from '../types.ts';
 import type { Field } from './fields.tsx';
 
-/** Of a new connection by default. */
 export function scheduleFields(
   intervalHint: string,
   { schedule, interval_seconds: interval }: Partial<Connection> = {},
@@ -10,7 +9,7 @@ export function scheduleFields(
   return [
     {
       name: 'kind',
-      label: 'Run by',
+      label: 'Schedule type',
       value: !schedule ? 'interval' : schedule.cron === undefined ? 'times' : 'cron',
       options: [
         { value: 'interval', label: 'Interval' },
@@ -57,7 +56,7 @@ export function scheduleFields(
   ];
 }
 
-/** Only the fields of the selected kind; null: the default interval. The server names the allowed values. */
+/** Null: the default interval. The server names the allowed values. */
 export function scheduleOf(
   values: Record<string, string>,
 ): { schedule: object } | { interval_seconds: number | string | null } {

@@ -10,7 +10,6 @@ import { Clock } from './time.tsx';
 
 interface Props {
   signals: Signal[];
-  /** In lists of one connection. */
   hideConnection?: boolean;
 }
 

@@ -8,7 +8,7 @@ const step = 6;
 const up = 16;
 const down = 6;
 
-/** Oldest first. Failed runs point down. */
+/** Failed runs point down. */
 export function Sparkline({ runs }: { runs: RecentRun[] | undefined }) {
   if (!runs?.length) return <span class="faint">no runs yet</span>;
   const newestLast = runs.slice(0, slots).reverse();

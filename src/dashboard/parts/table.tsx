@@ -5,9 +5,8 @@ export interface Column<Row> {
   cell: (row: Row) => ComponentChildren;
   /** Right-aligned, tabular digits. */
   numeric?: boolean;
-  /** Row header. */
   heads?: boolean;
-  /** Fills the remaining width, truncated. */
+  /** Fills the width, truncated. */
   wide?: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { now } from '../clock.ts';
-import { clockTime, duration, relative } from '../format.ts';
+import { clockTime, duration, plural, relative } from '../format.ts';
 import type { Job, JobDetail, Schedule } from '../types.ts';
 import { type Mark, marksOf, rangeOf, ticksOf } from './timeline-marks.ts';
 
@@ -17,7 +17,7 @@ const height = 96;
 const lane = { top: 20, height: 40 };
 const middle = lane.top + lane.height / 2;
 
-/** The table of runs is its text equivalent. */
+/** Its text equivalent is the table of runs. */
 export function Timeline({ jobs, details, schedule, backMs }: Props) {
   const [container, width] = useWidth();
   const [hovered, setHovered] = useState<Mark>();
@@ -138,7 +138,7 @@ function labelOf(jobs: Job[], schedule: Schedule | undefined): string {
   const failed = jobs.filter(({ status }) => status === 'failed').length;
   const next = schedule?.runs[0];
   const expected = next ? ` The next run is expected ${relative(next.earliest, now.peek())}.` : '';
-  return `Timeline of ${jobs.length} runs, ${failed} failed.${expected} The table below lists them.`;
+  return `Timeline of ${plural(jobs.length, 'run')}, ${failed} failed.${expected} The table below lists them.`;
 }
 
 function tickText(ms: number, spanMs: number): string {

@@ -64,17 +64,17 @@ const invalidCases: [path: string, value: unknown, ...lines: string[]][] = [
   [
     'baseUrl',
     'api.tracker.example',
-    'baseUrl is "api.tracker.example"; it must be an http or https address without a query, a fragment, a name or a password.',
+    'baseUrl is "api.tracker.example"; it must be an http or https URL without a query, a fragment, a name or a password.',
   ],
   [
     'baseUrl',
     'https://ann:pa55word@x.example',
-    'baseUrl is "https://[hidden]@x.example"; it must be an http or https address without a query, a fragment, a name or a password.',
+    'baseUrl is "https://[hidden]@x.example"; it must be an http or https URL without a query, a fragment, a name or a password.',
   ],
   [
     'baseUrl',
     'https://x.example/?a=1',
-    'baseUrl is "https://x.example/?a=1"; it must be an http or https address without a query, a fragment, a name or a password.',
+    'baseUrl is "https://x.example/?a=1"; it must be an http or https URL without a query, a fragment, a name or a password.',
   ],
   [
     'baseUrl',
@@ -113,8 +113,8 @@ const invalidCases: [path: string, value: unknown, ...lines: string[]][] = [
         clientSecret: 'hunter22',
       },
     },
-    'auth.oauth2.authorizationUrl is "http://x.example/a"; it must be an https address.',
-    'auth.oauth2.tokenUrl is "nowhere"; it must be an https address.',
+    'auth.oauth2.authorizationUrl is "http://x.example/a"; it must be an https URL.',
+    'auth.oauth2.tokenUrl is "nowhere"; it must be an https URL.',
     `auth.oauth2.clientSecret is written out; it must be \${env.NAME}, so that no secret is kept in a description.`,
   ],
   [
