@@ -24,8 +24,8 @@ export type ExpressHandler = (
 ) => void;
 
 /**
- * The API and the dashboard as a middleware of Express, or of any server on Node's `http`. Mount it before
- * body parsers: webhook signatures cover the bytes of the body.
+ * The API and the dashboard as middleware of Express, or of any server on Node's `http`. Mount it before body
+ * parsers: webhook signatures cover the raw body.
  *
  * ```ts
  * import express from 'express';

@@ -29,8 +29,7 @@ export type FastifyPlugin = (
 ) => void;
 
 /**
- * The API and the dashboard as a Fastify plugin. Its routes read the body themselves; parsers of the
- * application do not apply.
+ * The API and the dashboard as a Fastify plugin. It reads bodies itself, without the application's parsers.
  *
  * ```ts
  * import Fastify from 'fastify';

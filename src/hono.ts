@@ -5,14 +5,14 @@ import { isObject } from './values/is-object.ts';
 export type { Authenticate, HandlerOptions } from './http/index.ts';
 export type { Caller } from './index.ts';
 
-/** The part of a Hono context that the handler reads: any version of Hono has it. */
+/** What the handler reads: any version of Hono has it. */
 export interface HonoContext {
   req: { raw: Request; routePath?: string };
   /** `@hono/node-server` adds the Node request. */
   env?: unknown;
 }
 
-/** A route handler, also for `app.mount`, which passes the request and the environment. */
+/** Also for `app.mount`, which passes request and environment. */
 export type HonoHandler = (input: HonoContext | Request, env?: unknown) => Promise<Response>;
 
 /**

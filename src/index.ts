@@ -1,4 +1,4 @@
-/** Entry point of `syncline`. The HTTP server and the CLI use nothing else of the engine. */
+/** The HTTP server and the CLI use nothing else of the engine. */
 
 // The engine
 
@@ -124,7 +124,7 @@ export {
 } from './credentials/index.ts';
 export type { Receipt, Receive } from './webhooks/index.ts';
 
-// For custom servers: results as the JSON of the HTTP API (snake_case, ISO-8601, null), with their schemas
+// For custom servers: results as the JSON of the HTTP API, with their schemas
 
 export {
   attentionJson,

@@ -35,7 +35,7 @@ import { parseStored, type ReadJson } from './values/stored-json.ts';
 import { createReceiver, type Receive } from './webhooks/index.ts';
 
 export interface SynclineOptions<C extends Connector = Connector> extends ConfigOptions {
-  /** Connectors made with `defineConnector`. Jobs of other providers stay queued. */
+  /** Made with `defineConnector`. Jobs of other providers stay queued. */
   connectors?: readonly C[];
   /** Default: pino to standard output. */
   logger?: Logger;
@@ -45,14 +45,14 @@ export interface SynclineOptions<C extends Connector = Connector> extends Config
   ports?: Ports;
 }
 
-/** The operator's API and the engine. `C` is the union of its connectors; without it, any. */
+/** The operator's API and the engine. `C`: the union of its connectors. */
 export interface Syncline<C extends Connector = Connector> extends SynclineApi<C>, Engine {
   readonly config: Config;
-  /** The instance's clock, timers and randomness, for custom servers. */
+  /** Clock, timers and randomness, for custom servers. */
   readonly ports: Ports;
   /**
-   * The API limited to the caller's tenant, audited under its actor. `json` converts stored JSON text;
-   * default: JSON.parse.
+   * The API limited to the caller's tenant, audited under its actor. `json` converts stored JSON; default:
+   * JSON.parse.
    */
   as(caller: Caller, json?: ReadJson): SynclineApi<C>;
   /** Authenticates API keys and sessions. */
@@ -63,7 +63,7 @@ export interface Syncline<C extends Connector = Connector> extends SynclineApi<C
   readonly authorizations: AuthorizationsApi;
   /** Schema version and last tick; rejects if the database is unusable. */
   status(): Promise<Status>;
-  /** Diagnoses the database and the fleet. Writes only with `fix`. */
+  /** Diagnoses database and fleet. Writes only with `fix`. */
   doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
 }
 

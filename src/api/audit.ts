@@ -8,7 +8,7 @@ import { type AuditEvent, auditEventFromRow } from './model.ts';
 export interface ListedEvents extends EventFilter, PageRequest {}
 
 export interface AuditApi {
-  /** All changes, newest first, within their retention. */
+  /** Newest first, within their retention. */
   list(request?: ListedEvents): Promise<Page<AuditEvent>>;
 }
 

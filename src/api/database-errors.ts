@@ -1,7 +1,6 @@
-/** Converts driver errors to SynclineErrors. */
 export type ExplainError = (error: unknown) => unknown;
 
-/** The same methods; their rejections are explained. */
+/** The same methods, with explained rejections. */
 export function withDatabaseErrors<
   Methods extends { [Name in keyof Methods]: (...args: never[]) => Promise<unknown> },
 >(methods: Methods, explain: ExplainError): Methods {

@@ -124,7 +124,6 @@ export interface AuditEvent extends z.output<typeof auditEvent> {}
 
 export const auditEventJson = jsonOf(auditEvent);
 
-/** An audit event in the history of one connection. */
 const connectionEvent = auditEvent.omit({ id: true, tenantId: true, connectionId: true, detail: true });
 export interface ConnectionEvent extends z.output<typeof connectionEvent> {}
 

@@ -5,20 +5,20 @@ import type { Database } from '../store/database.ts';
 import { gated } from '../store/gated.ts';
 
 export interface PoolShares {
-  /** The API's database; connections are shared fairly between holders. */
+  /** Connections are shared fairly between holders. */
   apiDb(holder: string): Database;
   deliveries: { gate: Semaphore; maxHeld: number };
 }
 
 const maxApiWaitMs = 10_000;
 
-/** Bounds the connections that callers hold, so that runs and deliveries get theirs. */
+/** Bounds the connections of callers, so that runs and deliveries get theirs. */
 export function sharePool(
   db: Database,
   { poolSize, ports, isRunning }: { poolSize: number; ports: Ports; isRunning: () => boolean },
 ): PoolShares {
   const shares = sharesOfPool(poolSize);
-  // With roles running, the API leaves pool connections to them; otherwise only to webhook deliveries.
+  // The API leaves connections to running roles, else only to deliveries.
   const apiGate = createSemaphore(() => (isRunning() ? shares.api : poolSize - shares.deliveries), {
     fair: true,
     maxWait: { ms: maxApiWaitMs, ports },

@@ -6,13 +6,13 @@ import { checkSchema } from '../store/schema-version.ts';
 export interface Status {
   schemaVersion: number;
   lastTickAt: Date | undefined;
-  /** An older tick means that scheduling has stopped: three tick intervals, or an hour if ticks come from cron. */
+  /** Three tick intervals, or an hour if ticks come from cron; then scheduling has stopped. */
   maxTickAgeSeconds: number;
-  /** DB-6: the database's time, for comparison with `lastTickAt`. */
+  /** DB-6: for comparison with `lastTickAt`. */
   now: Date;
 }
 
-/** On a connection of its own, so that a busy pool does not fail a health probe. */
+/** A busy pool must not fail a health probe. */
 export const createStatus =
   (
     probe: Pick<Database, 'query' | 'schema' | 'tables' | 'lookup' | 'now'>,

@@ -50,8 +50,8 @@ export interface Client {
   ): AsyncGenerator<ItemOf<Path>>;
 
   /**
-   * Signals in commit order until the loop is left or `signal` aborts. With a consumer, its position is stored
-   * when the signals of a page have been processed: a crash repeats at most that page.
+   * In commit order until the loop is left or `signal` aborts. A consumer's position is stored when the
+   * signals of a page have been processed: a crash repeats at most that page.
    */
   feed(query?: FeedQuery, options?: CallOptions): AsyncGenerator<FedSignal>;
 }

@@ -1,6 +1,6 @@
 import type { Problem } from './schema.ts';
 
-/** `UNREACHABLE`: no response arrived. `INVALID_RESPONSE`: it is not from the API, but from a proxy, say. */
+/** `UNREACHABLE`: no response. `INVALID_RESPONSE`: it is not from the API, but from a proxy, say. */
 export type HttpErrorCode = Problem['code'] | 'UNREACHABLE' | 'INVALID_RESPONSE';
 
 interface HttpErrorDetails {

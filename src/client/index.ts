@@ -1,4 +1,4 @@
-/** Entry point of `syncline/client`: for browsers and Node, without the engine. */
+/** For browsers and Node, without the engine. */
 export { SynclineError } from '../contract/errors.ts';
 export { type Client, createClient, type FeedQuery } from './client.ts';
 export { type HttpErrorCode, SynclineHttpError } from './http-error.ts';

@@ -2,7 +2,6 @@ import type { Paths } from './schema.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** The paths that have this method. */
 export type PathWith<M extends Method> = {
   [Path in keyof Paths]: M extends keyof Paths[Path] ? Path : never;
 }[keyof Paths];
@@ -19,7 +18,6 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** `path`, `query` and `body`, as the operation requires. */
 export type OptionsOf<M extends Method, Path extends keyof Paths> = Omit<Operation<M, Path>, 'response'> &
   CallOptions;
 
@@ -27,7 +25,7 @@ export type OptionsOf<M extends Method, Path extends keyof Paths> = Omit<Operati
 export type Arguments<Options> =
   Record<never, never> extends Options ? [options?: Options] : [options: Options];
 
-/** The paths that return a page and the cursor of the next one. */
+/** Paths that return a page and the next cursor. */
 export type ListPath = {
   [Path in PathWith<'get'>]: ResponseOf<'get', Path> extends { items: unknown[]; next_cursor: string | null }
     ? null extends ResponseOf<'get', Path>['next_cursor']

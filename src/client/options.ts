@@ -2,9 +2,9 @@ import { invalidArgument, SynclineError } from '../contract/errors.ts';
 import { sleep } from './sleep.ts';
 
 export interface ClientOptions {
-  /** Such as `http://localhost:4400`, with the path where the API is mounted. */
+  /** Such as `http://localhost:4400`, with the mount path. */
   baseUrl: string | URL;
-  /** Without it, requests use the session cookie of the dashboard: only in browsers, at the same origin. */
+  /** Default: the dashboard's session cookie, in browsers at the same origin. */
   apiKey?: string | undefined;
   /** Default: the global `fetch`. */
   fetch?: typeof fetch | undefined;

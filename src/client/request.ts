@@ -14,7 +14,6 @@ export interface Call {
   signal?: AbortSignal | undefined;
 }
 
-/** Retries a GET after 429 and 503. */
 export async function send(options: CheckedOptions, call: Call): Promise<unknown> {
   for (let retries = 0; ; retries++) {
     try {
@@ -98,7 +97,7 @@ async function problemOf(response: Response, request: string): Promise<SynclineH
   const problem = (isProblem ? await response.json().catch(() => ({})) : {}) as Partial<Problem>;
   if (!isProblem) await response.body?.cancel().catch(() => {});
   const detail = problem.detail ?? `The response is not from the API: ${response.statusText || status}.`;
-  // Relative to the server's clock, which a date in the header refers to.
+  // A date in the header refers to the server's clock.
   const sentMs = Date.parse(headers.get('date') ?? '');
   return new SynclineHttpError(`${request} returned ${status}: ${detail}`, {
     ...{ request, status, problem, code: problem.code ?? 'INVALID_RESPONSE' },

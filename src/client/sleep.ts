@@ -1,4 +1,4 @@
-/** Resolves early on abort. Works in browsers, unlike the ports of the engine. */
+/** Resolves early on abort. Works in browsers. */
 export const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal?.aborted) return resolve();

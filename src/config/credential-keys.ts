@@ -3,14 +3,14 @@ export interface CredentialKey {
   key: Buffer;
 }
 
-/** Completes the sentence "it must be …". */
+/** Completes "it must be …". */
 export const keyForm =
   'a list of keys with unique ids, each an id, a colon and 32 bytes in base64, in the environment separated ' +
   'by commas; `syncline credentials keygen` generates one';
 
 const keyPattern = /^([A-Za-z\d_-]{1,32}):([A-Za-z\d+/_-]{43}=?)$/;
 
-/** Undefined if malformed or an id is repeated. */
+/** Undefined if malformed or not unique. */
 export function parseKeys(texts: readonly string[]): CredentialKey[] | undefined {
   const keys = texts.flatMap((text) => {
     const [, id, base64] = keyPattern.exec(text) ?? [];

@@ -5,7 +5,7 @@ export interface ConfigFile<C extends Connector = Connector> extends ConfigOptio
   connectors?: readonly C[];
 }
 
-/** Types `syncline.config.ts`. */
+/** Types the configuration file. */
 export function defineConfig<C extends Connector = Connector>(file: ConfigFile<C>): ConfigFile<C> {
   return file;
 }

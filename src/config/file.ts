@@ -7,7 +7,6 @@ import { isObject } from '../values/is-object.ts';
 import type { ConfigFile } from './define.ts';
 import type { ConfigOptions } from './settings.ts';
 
-/** In the working directory. */
 const fileNames = ['syncline.config.ts', 'syncline.config.js', 'syncline.config.mjs'];
 
 export interface LoadedFile {
@@ -37,7 +36,7 @@ export async function loadConfigFile(
 }
 
 async function importDefault(path: string, name: string): Promise<unknown> {
-  // Loaded lazily: slow to load.
+  // Slow to load.
   const { createJiti } = await import('jiti');
   const jiti = createJiti(pathToFileURL(path).href, { interopDefault: true });
   return jiti.import(path, { default: true }).catch((cause: unknown) => {

@@ -5,7 +5,7 @@ import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.
 import type { Setting } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
 
-/** A source of values; earlier sources win. */
+/** Earlier sources win. */
 interface Source {
   /** For errors and `syncline config`. */
   name: (path: string, setting: Setting<unknown>) => string;
@@ -129,7 +129,7 @@ function refuseUnknown(raw: RawOptions, origin: string): void {
     const known = Object.hasOwn(settings, section) ? settings[section as keyof typeof settings] : undefined;
     if (!known) throw unknownOption(section, ['connectors', ...Object.keys(settings)], origin);
     if (values !== undefined && !isObject(values))
-      // It may be a key or a URL with a password, one level too high.
+      // It may be a key or a URL with a password.
       throw wrongValue(`option ${section}`, kindOf(values), 'an object');
     for (const key of Object.keys(values ?? {})) {
       if (!Object.hasOwn(known, key))
@@ -192,10 +192,7 @@ function assemble(entries: ConfigEntry[]): Config {
   return Object.freeze(config) as Config;
 }
 
-/**
- * Only a warning: platforms set variables with this prefix (a Kubernetes service named syncline sets
- * SYNCLINE_PORT).
- */
+/** Only a warning: a Kubernetes service named syncline sets SYNCLINE_PORT. */
 function misspeltVariables(env: NodeJS.ProcessEnv): string[] {
   const known = allSettings().flatMap(([, , setting]) => setting.env);
   const perProvider = rateLimitVariables(env).map(({ name }) => name);

@@ -1,6 +1,6 @@
 import { isSecretName } from '../values/redact.ts';
 
-/** Masks the password; unparsable input is masked entirely. */
+/** Masks the password, or unparsable input entirely. */
 export function maskUrl(url: unknown): string {
   if (url === undefined) return '(not set)';
   if (typeof url !== 'string' || !/^[a-z][a-z\d+.-]*:\/\//i.test(url)) return '(hidden: not a URL)';

@@ -1,7 +1,7 @@
 import type { BackoffPolicy } from '../schedule/backoff.ts';
 import type { Config } from './settings.ts';
 
-/** Per provider, with the suffix of their variables. */
+/** With the suffix of their variables. */
 export const rateLimitFields = [
   { key: 'baseSeconds', suffix: 'BASE_SECONDS' },
   { key: 'maxSeconds', suffix: 'MAX_SECONDS' },

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
 export interface Setting<T> {
-  /** The first one that is set wins. */
+  /** The first one set wins. */
   env: readonly string[];
   default: T;
   schema: z.ZodType<T>;
-  /** Completes the sentence "it must be …". */
+  /** Completes "it must be …". */
   allowed: string;
-  /** With the cost of too low and too high values. */
+  /** The cost of too low and too high values. */
   about: string;
-  /** `schema` validates the result. */
+  /** `schema` validates it. */
   fromText: (text: string) => unknown;
   /** Masks secrets. */
   show: (value: unknown) => string;

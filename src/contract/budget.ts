@@ -27,9 +27,9 @@ export interface Taken {
   settle(outcome?: { free?: boolean }): void;
 }
 
-/** Budgets shared by all executors. Most calls are in memory. */
+/** Shared by all executors, mostly in memory. */
 export interface Budgets {
-  /** Takes all or none. Throws RateLimitedError, which parks the job, if one is exhausted. */
+  /** Takes all or none. If one is exhausted, throws RateLimitedError, which parks the job. */
   take(uses: readonly BudgetUse[]): Promise<Taken>;
   learn(budget: Budget, news: BudgetNews): void;
 }

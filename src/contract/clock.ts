@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since 1970; in the engine, by the database's clock (DB-6). */
   now(): number;
-  /** Monotonic clock, for durations. */
+  /** For durations. */
   monotonicMs(): number;
   /** Resolves after `ms` or on abort; never rejects. `ref: false` does not keep the process running. */
   sleep(ms: number, signal: AbortSignal, options?: { ref?: boolean }): Promise<void>;

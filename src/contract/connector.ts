@@ -16,14 +16,14 @@ export interface Signal<Kind extends string = string, Payload = unknown> {
   /** A Date, or ISO-8601 text with an offset. */
   occurredAt: Date | string;
   payload: Payload;
-  /** Stored once per connection and key. Set it if the provider may return an item twice. */
+  /** Stored once per connection and key. Set it if the provider may repeat items. */
   dedupeKey?: string | undefined;
 }
 
-/** Schemas of payloads by the kind of their signal. */
+/** Payload schemas by kind. */
 export type SignalSchemas = Readonly<Record<string, StandardSchemaV1>>;
 
-/** Payload types by the kind of their signal. */
+/** Payload types by kind. */
 export type PayloadsOf<Schemas extends SignalSchemas> = {
   [Kind in keyof Schemas]: StandardSchemaV1.InferInput<Schemas[Kind]>;
 };
@@ -71,7 +71,7 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
   budgets: Budgets;
   /** Like the global `fetch`. Tests can record, replay and fail requests. */
   fetch: typeof fetch;
-  /** Use it for time and waiting, so that tests control both. */
+  /** For time and waiting: tests control both. */
   clock: Clock;
 }
 
@@ -89,7 +89,7 @@ export interface ConnectorDefinition<
   cursorSchema?: CursorSchema;
   /** Validates and types `connection.config`. */
   configSchema?: ConfigSchema;
-  /** All kinds of signals with the schemas of their payloads. Absent: any kind with any payload. */
+  /** Payload schemas of all kinds. Absent: any kind and payload. */
   signalSchemas?: Schemas;
   oauth2?: OAuth2;
   webhook?: Webhook<SignalOf<PayloadsOf<Schemas>>>;
@@ -134,13 +134,12 @@ export function defineConnector<
   PayloadsOf<Schemas>,
   StandardSchemaV1.InferInput<CursorSchema>
 > {
-  // The engine validates cursor and config before each call, and the result after it.
+  // The engine validates cursor and config before each call, then the result.
   return definition as unknown as ReturnType<
     typeof defineConnector<CursorSchema, ConfigSchema, Provider, Schemas>
   >;
 }
 
-/** Rejects invalid entries and duplicates. */
 export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, Connector> {
   if (!Array.isArray(connectors)) throw invalidOption('connectors', 'an array of connectors', connectors);
   const byProvider = new Map<string, Connector>();
@@ -164,7 +163,7 @@ export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, C
   return byProvider;
 }
 
-/** Of other values only the type is shown: they can contain secrets. */
+/** Other values can contain secrets: only their type is shown. */
 function invalidOption(field: string, expected: string, value: unknown): SynclineError {
   const shown = typeof value === 'string' ? JSON.stringify(value) : value === null ? 'null' : typeof value;
   return invalidArgument({ field, expected, value: shown }, 'CONFIG_INVALID');

@@ -43,7 +43,7 @@ export interface OAuth2 {
   authorizationParameters?: Readonly<Record<string, string>> | undefined;
   /** Where client id and secret go; default: body. */
   clientAuthentication?: 'body' | 'basic' | undefined;
-  /** Run connections without a credential, instead of waiting. */
+  /** Run connections without a credential. */
   optional?: boolean | undefined;
 }
 

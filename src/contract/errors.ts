@@ -88,7 +88,6 @@ export function invalidArgument(
   return new SynclineError(code, refusalMessage(details), details);
 }
 
-/** The only wording for the refusal of a value. */
 export function refusalMessage({ field, expected, value }: Refusal): string {
   return `${field} must be ${expected}${value === undefined ? '' : `, got ${value}`}.`;
 }

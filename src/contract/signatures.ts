@@ -44,7 +44,7 @@ export function hmacSignature(options: HmacOptions): Verify {
 export const githubSignature = (): Verify =>
   hmacSignature({ header: 'x-hub-signature-256', prefix: 'sha256=' });
 
-/** Slack: X-Slack-Signature over version, timestamp and body. */
+/** Slack: over version, timestamp and body. */
 export const slackSignature = (): Verify =>
   hmacSignature({
     header: 'x-slack-signature',

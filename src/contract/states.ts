@@ -9,11 +9,10 @@ export type JobStatus = (typeof jobStatuses)[number];
 export const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as const;
 export type ConnectionStatus = (typeof connectionStatuses)[number];
 
-/** The status of a connection; an active one is `ok` or `failing`. */
+/** An active connection is `ok` or `failing`. */
 export const connectionHealths = ['ok', 'failing', 'needs_auth', 'paused', 'disabled'] as const;
 export type ConnectionHealth = (typeof connectionHealths)[number];
 
-/** Kinds of audit events. */
 export const eventKinds = [
   'connection.created',
   'connection.paused',

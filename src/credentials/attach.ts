@@ -14,7 +14,7 @@ import { notFound, requireUuid } from '../values/arguments.ts';
 import { detailOf } from './change.ts';
 import { revive } from './revive.ts';
 
-/** The foreign key enforces the tenant, with a worse error. */
+/** A better error than the foreign key's. */
 export async function requireCredential(
   tx: Queryable,
   id: string,
@@ -64,7 +64,7 @@ export async function changeCredential(
   });
 }
 
-/** In the transaction that removed the last connection. */
+/** The transaction has removed the last connection. */
 export async function removeUnused(
   { record, doer: note }: { record: Recorder; doer: AuditNote },
   tx: Queryable,

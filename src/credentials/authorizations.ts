@@ -1,7 +1,7 @@
 import { createFinish, type FinishContext } from './finish.ts';
 import { createStart } from './start.ts';
 
-/** What the consent page shows before the redirect to the provider. */
+/** Shown before the redirect to the provider. */
 export interface ConsentRequest {
   connectionId: string;
   /** The account's id at the provider. */
@@ -35,18 +35,18 @@ export interface ConsentResult {
   error: string | undefined;
 }
 
-/** The OAuth 2 flow behind a link of `credentials.authorize`: RFC 6749 with PKCE (RFC 7636). */
+/** The OAuth 2 flow of a link: RFC 6749 with PKCE (RFC 7636). */
 export interface AuthorizationsApi {
-  /** Read-only: a link preview does not consume the link. */
+  /** A link preview does not consume the link. */
   describe(link: string): Promise<ConsentRequest>;
 
   /**
-   * Binds the authorization to one browser: `browser` is a secret of 32 to 1000 characters, in a cookie or
-   * session, that `finish` requires. Restarting invalidates the previous state.
+   * Binds the authorization to `browser`, a secret of 32 to 1000 characters in a cookie or session, which
+   * `finish` requires. Restarting invalidates the previous state.
    */
   start(request: { link: string; browser: string }): Promise<StartedConsent>;
 
-  /** Stores the tokens. A state is valid once, and only in the browser that started. */
+  /** Stores the tokens. A state is valid once, in the browser that started. */
   finish(callback: ConsentCallback): Promise<ConsentResult>;
 }
 

@@ -13,25 +13,25 @@ import { requireUuid } from '../values/arguments.ts';
 import { hashOf, newSecret } from '../values/secret-token.ts';
 import type { Vault } from './vault.ts';
 
-/** Encrypted between link and callback: it holds the PKCE verifier. */
+/** Encrypted: it holds the PKCE verifier. */
 export interface ConsentState {
   verifier?: string | undefined;
   redirectUri: string;
   returnTo?: string | undefined;
   actor: string;
-  /** Created the link; undefined for the CLI and the library. */
+  /** Undefined for the CLI and the library. */
   keyId?: string | undefined;
 }
 
 export interface AuthorizationRequest {
   connectionId: string;
   redirectUri: string;
-  /** Redirect target after the callback. */
+  /** Redirect target. */
   returnTo?: string | undefined;
 }
 
 export interface Authorization {
-  /** For `authorizations.start`: 256 random bits. The consent page is `/v1/connections/consent?link=…`. */
+  /** 256 random bits, for `authorizations.start` and `/v1/connections/consent?link=…`. */
   link: string;
   expiresAt: Date;
 }
@@ -45,7 +45,7 @@ export interface AuthorizeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
-/** Of a link, and again of the started flow. */
+/** Of a link, then of the started flow. */
 export const authorizationTtlMs = 10 * 60 * 1000;
 /** A new one replaces the oldest. */
 const maxPerConnection = 10;

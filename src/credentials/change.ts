@@ -19,7 +19,7 @@ export interface ChangeContext extends LockRetryContext {
   record: Recorder;
 }
 
-/** Throws CONFLICT if a token refresh holds the row too long. */
+/** CONFLICT if a token refresh holds the row too long. */
 export async function transactAfterRefresh<T>(
   { db, ports, stopping }: Pick<ChangeContext, 'db' | 'ports' | 'stopping'>,
   id: string,
@@ -41,12 +41,12 @@ interface Replacement {
   kind: EventKind;
   note: AuditNote;
   connectionId?: string;
-  /** Throws if the change is no longer allowed; called with all locks held. */
+  /** Throws if no longer allowed; called with all locks held. */
   check?: (tx: Queryable) => Promise<void>;
 }
 
 /**
- * Revives the waiting connections, beyond the first batch in their own transactions. Lock order: connections,
+ * Revives the waiting connections, after the first batch in separate transactions. Lock order: connections,
  * then credential.
  */
 export async function replace(

@@ -31,7 +31,7 @@ import { type OAuth2Secret, requestTokens } from './token-request.ts';
 
 export type FinishContext = Omit<AuthorizeContext, 'caller' | 'config'> & {
   log: Logger;
-  /** Aborts when the database is about to close: issued tokens must be stored. */
+  /** The database is about to close: issued tokens must be stored. */
   closing: AbortSignal;
 };
 
@@ -60,7 +60,7 @@ export function createFinish(context: FinishContext): AuthorizationsApi['finish'
     return { ...arrival, error: undefined };
   };
 
-  /** Before the exchange and in each transaction: key and connection may go at any time. */
+  /** Before the exchange and in each transaction: key and connection may be gone. */
   async function requireOpen(
     tx: Queryable,
     connectionId: string,
@@ -71,7 +71,7 @@ export function createFinish(context: FinishContext): AuthorizationsApi['finish'
     return connection;
   }
 
-  /** The user only sees whether a retry may help; the log has the cause. */
+  /** The user sees only whether a retry may help. */
   async function exchange(
     provider: string,
     code: string,
@@ -95,7 +95,7 @@ export function createFinish(context: FinishContext): AuthorizationsApi['finish'
     }
   }
 
-  /** Starts over if another transaction has changed the connection's credential. */
+  /** Starts over if the connection's credential has changed. */
   async function storeTokens(
     connectionId: string,
     tokens: OAuth2Secret,

@@ -17,7 +17,7 @@ interface HandlesContext extends Omit<RefreshContext, 'poolSize'> {
   config: Config['database'];
 }
 
-/** Before expiry; a tenth of the token's lifetime if that is shorter. */
+/** At most a tenth of the token's lifetime. */
 const maxMarginMs = 5 * 60 * 1000;
 
 export function createCredentialHandles(
@@ -57,7 +57,7 @@ export function createCredentialHandles(
       return openSecret(vault, row);
     }
 
-    /** For the run. A failed read is not kept: the next call retries. */
+    /** A failed read is not kept. */
     function remember(opening: Promise<Opened>): Promise<Opened> {
       cached = opening;
       opening.catch(() => {
@@ -68,7 +68,7 @@ export function createCredentialHandles(
 
     async function current(): Promise<Credential> {
       const remembered = cached && (await cached);
-      // It may have been replaced, even if it cannot be refreshed.
+      // Another credential may have replaced it.
       const isExpired = remembered && ports.now() >= endMsOf(remembered);
       const held = remembered && !isExpired ? remembered : await remember(read());
       const fresh = await ensureFresh(held);
@@ -120,13 +120,13 @@ const credentialReplaced = () => new TransientError('The credential was replaced
 
 const endMsOf = ({ row }: Opened) => row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
 
-/** From the last refresh, or from when the token was stored. */
+/** Since the token was stored or refreshed. */
 function marginMs({ row }: Opened, endMs: number): number {
   const sinceMs = (row.refreshed_at ?? row.updated_at).getTime();
   return Math.min(maxMarginMs, Math.max(0, endMs - sinceMs) / 10);
 }
 
-/** Ends only the wait: other runs may await the refresh, and issued tokens must be stored. */
+/** Ends only the wait: other runs await the refresh, and issued tokens must be stored. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   work.catch(() => {});
   return new Promise<T>((resolve, reject) => {

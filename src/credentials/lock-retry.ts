@@ -9,13 +9,12 @@ const pauseMs = 1000;
 
 export interface LockRetryContext {
   ports: Pick<Ports, 'sleep' | 'random'>;
-  /** Aborts when the instance stops. */
   stopping: AbortSignal;
 }
 
 /**
  * Retries `attempt`, which waits at most `briefLockMs`, for as long as a token refresh may hold the row.
- * Sleeping without a database connection keeps the pool from being exhausted.
+ * Sleeping without a connection does not exhaust the pool.
  */
 export function retryLockTimeouts<T>(
   { ports, stopping }: LockRetryContext,

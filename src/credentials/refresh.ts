@@ -20,12 +20,12 @@ export interface RefreshContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   poolSize: number;
-  /** Aborts when the database is about to close. */
+  /** The database is about to close. */
   closing: AbortSignal;
 }
 
 export interface Refresher {
-  /** The token is still valid: undefined if another refresh is in flight or this one fails. */
+  /** Undefined if another refresh is in flight or this one fails: the token is still valid. */
   refreshEarly(held: Opened): Promise<Opened | undefined>;
   /** Throws UnauthorizedError if refused. */
   refreshNow(held: Opened): Promise<Opened>;
@@ -33,15 +33,15 @@ export interface Refresher {
 
 /** Each holds a database connection during the token request. */
 const maxParallel = 4;
-/** Longer than a token request: waiting transactions get the new tokens. */
+/** Exceeds a token request: waiting transactions get the new tokens. */
 export const refreshLockTimeoutMs = 30_000;
 /** Lock wait plus request; then the server releases the row. */
 const transactionTimeoutMs = 60_000;
 /** A slow token endpoint must not delay every request of a run. */
 const earlyPauseMs = 30_000;
-/** Cleared when full, which costs one extra try each. */
+/** Cleared when full: one extra try each. */
 const maxPaused = 10_000;
-/** Over about 50 s, enough for a failover: issued tokens that are not stored are lost. */
+/** Over about 50 s, enough for a failover: unstored tokens are lost. */
 const storeAttempts = 9;
 const storePauseMs = (failures: number) => 100 * 2 ** failures;
 
@@ -69,7 +69,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     return renewing;
   }
 
-  /** A hanging provider must not block all others. */
+  /** One hanging provider must not block the others. */
   function providerSlotsOf({ row: { provider_slug: provider } }: Opened): Semaphore {
     const slots = providerSlots.get(provider) ?? createSemaphore(Math.max(1, limit - 1));
     providerSlots.set(provider, slots);
@@ -81,7 +81,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     let issued: IssuedTokens | undefined;
     const transaction = db.transaction(
       async (tx): Promise<Renewed> => {
-        // Retry after the provider answered: the old refresh token may be invalid.
+        // The provider answered: the old refresh token may be invalid.
         if (issued) return { opened: await store(tx, issued) };
         const row = await readSealed(tx, { tenantId, id }, lock);
         if (!row) return undefined;
@@ -133,7 +133,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     return openSecret(vault, current);
   }
 
-  /** The old refresh token may be invalid: the new one must not be lost. */
+  /** The old refresh token may be invalid: keep the new one. */
   async function retryStore(issued: IssuedTokens, cause: unknown): Promise<Renewed> {
     const attempt = async () => ({ opened: await db.transaction((tx) => store(tx, issued)) });
     return retry(attempt, {
@@ -144,7 +144,7 @@ export function createRefresher(context: RefreshContext): Refresher {
       signal: closing,
     })
       .catch((error: unknown) => {
-        // A shutdown ended the pause: the last chance.
+        // Shutdown: the last chance.
         if (closing.aborted) return attempt();
         throw error;
       })
@@ -171,7 +171,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     async refreshNow(held) {
       for (let joined = inFlight.get(held.row.id); joined; joined = inFlight.get(held.row.id)) {
         const renewed = await joined;
-        // It may have found only the generation held here.
+        // It may have read only the generation held here.
         const isConclusive = renewed && !('opened' in renewed && !isNewer(renewed.opened, held));
         if (isConclusive) return outcomeOf(renewed);
       }

@@ -13,7 +13,7 @@ export const reviveBatch = 200;
 interface Revival {
   now: Date;
   rows: readonly WaitingConnection[];
-  /** A user is authorizing it: higher priority. */
+  /** Being authorized by a user: higher priority. */
   connectionId?: string | undefined;
   reason: string;
   record: Recorder;
@@ -21,7 +21,7 @@ interface Revival {
   note?: AuditNote | undefined;
 }
 
-/** Queues a run for active ones, too: `next_run_at` may be an interval away. */
+/** Also for active ones: `next_run_at` may be an interval away. */
 export async function revive(tx: Queryable, revival: Revival): Promise<void> {
   const { now, rows, connectionId, reason, record, newId, note } = revival;
   const waiting = rows.filter(({ status }) => status === 'needs_auth');

@@ -20,7 +20,7 @@ export interface RotationProgress {
 /** Per transaction; bounds lock time. */
 const batchSize = 100;
 
-/** The first pass skips locked rows, the second waits for them. Can be stopped and restarted at any time. */
+/** The first pass skips locked rows, the second waits for them. It can be stopped and restarted. */
 export async function rotateKeys(
   context: { db: Database; vault: Vault },
   onProgress: (progress: RotationProgress) => void,
@@ -36,7 +36,7 @@ export async function rotateKeys(
       { limit: batchSize, skip: true },
       { limit: 1, skip: false },
     ]) {
-      // Both passes see unopened rows; count them in the second.
+      // Both passes see unopened rows: count in the second.
       const counts = { rotated: 0, unopened: 0 };
       let after: string | undefined;
       do {

@@ -6,14 +6,14 @@ import { maxTokenResponseBytes } from '../values/limits.ts';
 export type TokenAnswer = { tokens: OAuth2Secret } | { refused: string };
 export type OAuth2Secret = Extract<Secret, { type: 'oauth2' }>;
 
-/** A refresh holds a row lock meanwhile; its transaction ends after 60 s. */
+/** A refresh holds a row lock; its transaction ends after 60 s. */
 const tokenRequestTimeoutMs = 20_000;
-/** Ten years; larger numbers are provider bugs and overflow Date. */
+/** Ten years; larger numbers overflow Date. */
 const maxLifeSeconds = 10 * 365 * 86_400;
 
 /**
  * The user must consent again. Not `access_denied` or Slack's `invalid_auth`: gateways and IP filters return
- * these, too.
+ * them.
  */
 const grantErrors = new Set([
   // RFC 6749, and 6750 as some use it.
@@ -34,7 +34,7 @@ const grantErrors = new Set([
   'account_inactive',
 ]);
 
-/** The operator must fix it, not the customer. */
+/** The operator must fix it. */
 const clientErrors = new Set([
   'invalid_client',
   'unauthorized_client',
@@ -45,7 +45,7 @@ const clientErrors = new Set([
 
 type Context = Pick<Ports, 'fetch' | 'now' | 'sleep'>;
 
-/** Unknown errors are transient: a false refusal makes customers reconnect by hand. */
+/** Unknown errors are transient: a false refusal makes customers reconnect. */
 export async function requestTokens(
   context: Context,
   oauth2: OAuth2,

@@ -4,7 +4,6 @@ import { invalidArgument, SynclineError } from '../contract/errors.ts';
 import type { Sealed } from '../store/sealed.ts';
 
 export interface Vault {
-  /** Undefined if none is configured. */
   readonly keyId: string | undefined;
   /** `context` names the row: `credentials/<tenant>/<id>`. */
   seal(context: string, value: unknown): Sealed;
@@ -16,7 +15,7 @@ const cipher = 'aes-256-gcm';
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The row name is authenticated (AAD): a ciphertext does not decrypt in another row or tenant. */
+/** The row name is authenticated (AAD): a ciphertext decrypts in no other row or tenant. */
 export function createVault(texts: readonly string[]): Vault {
   const keys = parseKeys(texts);
   if (!keys)
@@ -58,7 +57,7 @@ const noKey = () =>
     hint: 'Create one with `syncline credentials keygen` and set SYNCLINE_CREDENTIALS_KEYS in every process.',
   });
 
-/** Of this process; the data is not damaged. */
+/** The data is not damaged. */
 const unknownKey = (keyId: string) =>
   new SynclineError(
     'CONFIG_INVALID',

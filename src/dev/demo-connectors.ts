@@ -4,7 +4,6 @@ import { http } from '../connectors/http/index.ts';
 import { slack } from '../connectors/slack/index.ts';
 import type { Connector } from '../contract/connector.ts';
 
-/** For the server in `provider-server.ts`. */
 export function demoConnectors(serverUrl: string): Connector[] {
   return [
     github({ baseUrl: `${serverUrl}/github` }),

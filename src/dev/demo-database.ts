@@ -7,7 +7,7 @@ export interface DemoDatabase {
   client: pg.Client;
 }
 
-/** For rows the engine's API cannot create. */
+/** For rows that the API cannot create. */
 export async function withDemoDatabase<T>(
   { config }: Syncline,
   work: (database: DemoDatabase) => Promise<T>,

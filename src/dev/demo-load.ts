@@ -11,15 +11,15 @@ export interface LoadOptions {
   onProgress: (done: number) => void;
 }
 
-/** Bounds transaction time. Own credentials per batch, below provider limits. */
+/** Bounds transactions; each batch's credentials stay below provider limits. */
 const insertBatchSize = 500;
 /** Deletes cascade to jobs and signals. */
 const deleteBatchSize = 100;
 
-/** A user's connection may also be named `load-…`. */
+/** Users may also have connections named `load-…`. */
 const loadConnections = `external_id LIKE 'load-%' AND metadata @> '{"demo": "load"}'`;
 
-/** First due times are spread over the interval. */
+/** Spreads first due times over the interval. */
 export async function addLoad(syncline: Syncline, options: LoadOptions): Promise<void> {
   const { connections, onProgress } = options;
   await withDemoDatabase(syncline, async (database) => {

@@ -6,7 +6,6 @@ import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
 
 const demo = { actor: 'demo' };
 
-/** Returns the number of connections. */
 export async function makeDemo(syncline: Syncline, nowMs: number): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
     const { rows } = await database.client.query(`SELECT FROM ${database.schema}.tenants LIMIT 1`);
@@ -50,7 +49,7 @@ export function isOutdated(syncline: Syncline): Promise<boolean> {
   });
 }
 
-/** A sync every few seconds; 9 s early, because jitter is added. */
+/** Every few seconds; 9 s early, because jitter is added. */
 const firstDueSeconds = (i: number) => (60 * i) / demoAccounts.length - 9;
 
 async function connect(
@@ -92,7 +91,7 @@ interface PastRun {
 const pastRunsPerConnection = 5;
 const runMs = 240;
 
-/** One interval apart: the next run is due at `nextRunMs`. */
+/** The next run is due at `nextRunMs`. */
 function runsBefore(nextRunMs: number, connectionId: string, intervalSeconds: number): PastRun[] {
   return Array.from({ length: pastRunsPerConnection }, (_, i) => ({
     connectionId,

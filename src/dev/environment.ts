@@ -1,6 +1,6 @@
 import { isSecretParameter } from '../values/redact.ts';
 
-/** For child processes: no database URLs, keys and tokens. */
+/** No database URLs, keys and tokens for child processes. */
 export function environmentWithoutSecrets(): NodeJS.ProcessEnv {
   const isPrivate = (name: string) => /^(SYNCLINE_|PG|DATABASE_URL$)/.test(name) || isSecretParameter(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isPrivate(name)));

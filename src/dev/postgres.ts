@@ -12,7 +12,7 @@ import { environmentWithoutSecrets } from './environment.ts';
 export interface EmbeddedPostgres {
   url: string;
   pid: number;
-  /** Deletes the data unless `keep` is set. */
+  /** Deletes the data without `keep`. */
   stop(): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export function findRunningPostgres(folder: string): string | undefined {
   }
 }
 
-/** Linux and macOS give outgoing connections ports from 32768 on, which would take a free one before its use. */
+/** Below 32768, where outgoing connections of Linux and macOS could take a free port before its use. */
 const portRange = { first: 20_000, count: 12_000 };
 
 export async function freePort(): Promise<number> {

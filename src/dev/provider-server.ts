@@ -14,7 +14,7 @@ import { latencyMs, type Trouble, troubleAt } from './provider/weather.ts';
 export interface ProviderServer {
   /** APIs are at `<url>/<slug>`. */
   url: string;
-  /** Slugs whose requests all fail with a server error. */
+  /** Slugs whose requests all fail. */
   broken: Set<string>;
   stop(): Promise<void>;
 }
@@ -24,8 +24,8 @@ const apis = new Map<string, ProviderApi>(
 );
 
 /**
- * Demo providers on loopback: pages, tokens, rate limits, failures, latency. Responses depend only on
- * account and time; the only state is the request count of the hour and which providers are broken.
+ * Demo providers on loopback. Responses depend only on account, time, the requests of the hour and which
+ * providers are broken.
  */
 export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): Promise<ProviderServer> {
   const startedMs = ports.now();

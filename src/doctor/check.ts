@@ -29,7 +29,7 @@ interface CheckReport {
 export interface Check {
   name: string;
   group: 'server' | 'schema' | 'fleet' | 'work' | 'data';
-  /** Also runs on a schema of another release. */
+  /** Also runs on other releases' schemas. */
   anySchema?: true;
   run(context: CheckContext): Promise<CheckReport>;
 }

@@ -56,7 +56,7 @@ const suspects: Check = {
   }),
 };
 
-/** Per table; enough to detect a wrong key. */
+/** Enough to detect a wrong key. */
 const maxOpened = 200;
 
 const credentials: Check = {
@@ -83,7 +83,7 @@ const credentials: Check = {
   },
 };
 
-/** By key: a missing key does not mean damaged data. */
+/** By key: a missing one does not mean damaged data. */
 function unopened(vault: Vault, table: SealedTable, rows: SealedEntry[]): Finding[] {
   const unknown = new Map<string, number>();
   const damaged: string[] = [];

@@ -26,7 +26,7 @@ export interface CheckResult {
 export interface DoctorReport {
   outcome: CheckResult['outcome'];
   at: Date;
-  /** One sentence each; empty without `fix`. */
+  /** Empty without `fix`. */
   fixed: string[];
   checks: CheckResult[];
 }
@@ -60,7 +60,7 @@ export async function examine(context: DoctorContext): Promise<DoctorReport> {
   const results: CheckResult[] = [];
   for (const check of checks) {
     const schema = results.find(({ name }) => name === 'schema version')?.outcome ?? 'ok';
-    // The previous release's schema is usable, but differs from the expected shape.
+    // The previous release's schema is usable, but has another shape.
     const isUsable = schema === 'ok' || (schema === 'warning' && check.group !== 'schema');
     results.push(
       isUsable || check.anySchema
@@ -97,7 +97,7 @@ async function runCheck({ db, config, vault, explain }: DoctorContext, check: Ch
   }
 }
 
-/** Then no check can run; a missing privilege affects single ones. */
+/** No check can run; a missing privilege affects single ones. */
 function isUnreachable(reason: unknown): boolean {
   if (!(reason instanceof SynclineError)) return false;
   const isPrivilege = (reason.cause as { code?: string } | undefined)?.code === '42501';

@@ -9,7 +9,7 @@ import { processClocks } from './clocks.ts';
 
 const before = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000);
 
-/** Between two runs of `syncline tick` and `syncline work --drain`; cron's interval is unknown. */
+/** Between two cron runs, whose interval is unknown. */
 const maxCronSilenceSeconds = 3600;
 
 const tickState = async ({ tx, now, config }: CheckContext) =>
@@ -138,7 +138,7 @@ const behind: Check = {
   },
 };
 
-/** EXE-9: one sweep, and up to a minute for a process whose row was deleted. */
+/** EXE-9: one sweep, and up to a minute if the process's row was deleted. */
 const sweepSeconds = 65;
 
 const orphans: Check = {

@@ -1,7 +1,7 @@
 import type { HolderRow } from '../store/health/server.ts';
 import { formatDuration } from '../values/duration.ts';
 
-/** For standbys and active slots, which normally follow within seconds. */
+/** Standbys and active slots normally follow within seconds. */
 export const maxHeldTransactions = 1_000_000;
 
 const effect =
@@ -30,7 +30,6 @@ const detailsOf = ({ owner, application, client, state, command }: HolderRow) =>
     ...(command ? [`last statement ${command}`] : []),
   ].join(', ');
 
-/** The command that ends it. */
 export function releaseOf({ kind, name, state }: HolderRow): string {
   if (kind === 'session') return `SELECT pg_terminate_backend(${name});`;
   if (kind === 'prepared') return `COMMIT PREPARED '${name}'; or ROLLBACK PREPARED '${name}';`;

@@ -6,7 +6,7 @@ import { transportOf } from '../store/transport.ts';
 import { type Check, type CheckContext, type Finding, formatCount, warning } from './check.ts';
 import { liveProcesses } from './live.ts';
 
-/** `localhost`, 127.0.0.0/8, ::1, or a Unix socket. */
+/** Loopback, or a Unix socket. */
 const isLocal = (host: string) => /^(localhost|127\.[\d.]+|::1|\/.*)$/i.test(host);
 
 const encryption: Check = {
@@ -40,7 +40,7 @@ const room: Check = {
     const { max_connections, reserved_connections, used_connections } = await readServer(tx);
     const free = max_connections - reserved_connections - used_connections;
     const { poolSize } = config.database;
-    // Plus one connection for the heartbeat.
+    // One more for the heartbeat.
     const isTight = free < poolSize + 1;
     return {
       detail: `${used_connections} of ${max_connections} used`,
@@ -86,7 +86,7 @@ const demand: Check = {
   },
 };
 
-/** The pool, the heartbeat and, if separate, the LISTEN connection. */
+/** Pool, heartbeat and a separate LISTEN connection. */
 const executorConnections = ({ poolSize, notifyUrl }: Config['database']) =>
   poolSize + (notifyUrl === undefined ? 1 : 2);
 
@@ -99,7 +99,7 @@ async function countLive(context: CheckContext): Promise<{ executors: number; ot
   return { executors: running.size, others: all.size - running.size };
 }
 
-/** Then the pooler's limits apply instead. */
+/** Then the pooler's limits apply. */
 const isPooled = async (database: Config['database']) =>
   !(await canListen({ ...database, notifyUrl: undefined }, connectTimeoutMs));
 

@@ -134,7 +134,7 @@ const slots: Check = {
   }),
 };
 
-/** Half of the wraparound limit, far above the autovacuum threshold. */
+/** Half of the wraparound limit, far above autovacuum's threshold. */
 const maxFrozenAge = 1_000_000_000;
 const minDeadRows = 100_000;
 

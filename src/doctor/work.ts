@@ -152,7 +152,7 @@ const metadata: Check = {
   },
 };
 
-/** Without values, which may hold secrets. */
+/** Values may hold secrets. */
 function invalidFields(row: SampledConnection, bounds: Parameters<typeof readSyncMetadata>[1]): string[] {
   const isInvalid = (type: string | null) => type !== null && type !== 'null' && type !== 'object';
   const schedule = readTimetable(row.schedule).invalid ? ['schedule'] : [];

@@ -22,7 +22,7 @@ import type { FeedWatch, Waited } from './watch.ts';
 const committingPollMs = 20;
 /** Proxies cut longer requests. */
 const maxWaitMs = 30_000;
-/** Per read; skips 1,000 commits without matching signals. */
+/** Skips 1,000 commits without matching signals. */
 const maxSteps = 20;
 const idlePollMs = 10_000;
 
@@ -132,7 +132,7 @@ export function createFeed({
           yield feedSignalFromItem(item, json);
           await taken?.save(item.place);
         }
-        // Also after items that the filter excluded.
+        // Also past excluded items.
         const saved = items.at(-1)?.place ?? current;
         if (feedCursor(next) !== feedCursor(saved)) await taken?.save(next);
         current = next;

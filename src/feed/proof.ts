@@ -17,7 +17,7 @@ export const placeAtStart = ({ position, batch, epoch }: FeedStart): FeedPlace =
 
 /**
  * Throws `EXPIRED` unless the feed still has everything after the place. A position names a batch that was
- * read, or the start of the feed; if its batch is missing, the database was restored.
+ * read, or the feed's start; without that batch, the database was restored.
  */
 export function verified(place: FeedPlace, look: FeedSnapshot): FeedPlace {
   const { position, within, proof } = place;
@@ -41,7 +41,7 @@ function withProof(place: FeedPlace, { start, reached, lastAssigned }: FeedSnaps
   const batch = batchAt(position, reached);
   if (batch !== undefined) return { ...place, proof: proofOf(batch, start.epoch) };
   if (within || position > lastAssigned) throw lost(position);
-  // Earlier releases could start without a batch; use the one below.
+  // Earlier releases could start without a batch.
   return reached
     ? { position: reached.position, proof: proofOf(reached.batch, start.epoch) }
     : placeAtStart(start);

@@ -32,18 +32,18 @@ interface Step {
 }
 
 export interface FeedReader {
-  /** Before any committing transaction: may repeat a few signals, misses none. */
+  /** Before any committing transaction: repeats a few signals, misses none. */
   latest(db: Database): Promise<FeedPlace>;
   step(db: Database, after: FeedPlace, page: Omit<FeedPage, 'within'>): Promise<Step>;
 }
 
 /**
  * Stops at gaps that may still be filled: a transaction gets its position while it commits. A missing one
- * belongs to a committing transaction, to one that failed, or to none (sequences skip values after a crash).
- * Once all transactions that ran when the gap was first seen have ended, it is permanent.
+ * belongs to a committing or failed transaction, or to none (sequences skip values after a crash). Once all
+ * transactions that ran when the gap was first seen have ended, it is permanent.
  */
 export function createFeedReader(): FeedReader {
-  /** Transaction id bound, by the batch after the gap: positions are reused after a restore. */
+  /** Transaction id bounds, keyed by the batch after the gap: a restore reuses positions. */
   const gaps = new Map<string, bigint>();
 
   function readable(from: number, { batches, begunBelow, allEndedBelow }: FeedSnapshot): Batch[] {

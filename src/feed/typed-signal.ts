@@ -1,9 +1,6 @@
 import type { Connector } from '../contract/connector.ts';
 
-/**
- * `Base` with the types of the connectors: a union, discriminated by `provider` and `kind`. Connectors without
- * signal schemas have any kind and payload.
- */
+/** A union over `provider` and `kind`. Connectors without signal schemas have any kind and payload. */
 export type TypedSignal<C extends Connector, Base> = [C] extends [never]
   ? Base
   : C extends Connector<infer Provider, unknown, infer Payloads>
@@ -22,7 +19,7 @@ interface Typed<Provider, Kind, Payload> {
   payload: Payload;
 }
 
-/** As read from JSON: a Date has become text. */
+/** As JSON: a Date is text. */
 type Stored<T> = unknown extends T
   ? T
   : T extends { toJSON(): infer Written }

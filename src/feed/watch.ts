@@ -3,22 +3,22 @@ import type { Ports } from '../platform/ports.ts';
 import type { Queryable } from '../store/database.ts';
 import { lastPosition } from '../store/feed.ts';
 
-/** One poll for all readers of a process. */
+/** Shared by all readers of a process. */
 const pollMs = 200;
-/** Recheck of invisible positions: once a second. */
+/** Rechecks invisible positions once a second. */
 const pollsPerWake = 5;
 
 export interface Waited {
   /** Read up to here. */
   beyond: number;
-  /** Result of the previous wait; 0 at first. */
+  /** Of the previous wait; 0 at first. */
   known: number;
 }
 
 export interface FeedWatch {
   /**
-   * Resolves with the last assigned position when it differs from `beyond`, on timeout or abort. As
-   * `known`, it wakes the reader only when it changes or a recheck is due.
+   * Resolves with the last assigned position when it differs from `beyond`, on timeout or abort. Passed as
+   * `known`, it wakes the reader only on change or for a recheck.
    */
   wait(waited: Waited, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
@@ -63,7 +63,7 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }):
       };
       const reader = { beyond, known, wake };
       waiting.add(reader);
-      // A poll in its pause serves new readers as well.
+      // A paused poll serves new readers too.
       if (!isPolling) polls.wake();
       await ports.sleep(timeoutMs, wakeSignal);
       waiting.delete(reader);

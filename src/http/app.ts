@@ -158,7 +158,6 @@ export function createApp(options: AppOptions): App {
   return app;
 }
 
-/** 405 with the allowed methods. */
 function refuseOtherMethods(app: App): void {
   const methods = new Map<string, string[]>();
   for (const definition of app.openAPIRegistry.definitions) {

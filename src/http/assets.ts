@@ -19,7 +19,7 @@ const contentTypes: Record<string, string> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-/** Texts by path, such as `assets/index.js`. */
+/** By path, such as `assets/index.js`. */
 export type DashboardFiles = Readonly<Record<string, string>>;
 
 /** Only for the dashboard: 180 kB. */
@@ -27,7 +27,7 @@ export const loadDashboard = async (): Promise<DashboardFiles> =>
   (await import('./dashboard.inline.ts')).files;
 
 const clientRoutes = /^\/((connections|jobs)(\/[^/]+)?|signals|system|audit|keys)?\/?$/;
-/** With a content hash: cached forever. */
+/** A content hash: cached forever. */
 const hashedName = /^assets\/.+-[\w-]{8,}\.\w+$/;
 /** Smaller files fit into one packet. */
 const minCompressedLength = 1024;
@@ -38,7 +38,6 @@ export function dashboardRoutes(
   load: () => Promise<DashboardFiles>,
   { isDemo }: { isDemo: boolean },
 ): void {
-  /** By name. */
   const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
   app.get('/docs', (c) => html(c, 'docs.html'));
   app.get('*', async (c, next) => {

@@ -14,7 +14,7 @@ export interface AuthOptions {
   authenticate?: Authenticate | undefined;
 }
 
-/** `view` is the handlers' only access to the engine. */
+/** Handlers reach a tenant's data only through `view`. */
 export function requireCaller({ viewOf, keyCache, authenticate }: AuthOptions) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const caller = await findCaller(c);

@@ -12,7 +12,7 @@ import { cut } from './validation.ts';
 
 export interface BodyLimits {
   maxBytes: number;
-  /** For the whole body; chunks do not extend it. */
+  /** For the whole body. */
   maxMs: number;
   ports: Pick<Ports, 'sleep'>;
 }
@@ -42,7 +42,7 @@ export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBu
 
 export const readBefore = 'Mount Syncline before body parsers, such as express.json().';
 
-/** Called before each chunk is kept; may throw. */
+/** Calls `onBytes`, which may throw, before it keeps a chunk. */
 export async function readBytes(
   c: Context<HttpEnv>,
   { maxBytes, maxMs, ports }: BodyLimits,
@@ -64,7 +64,6 @@ export async function readBytes(
       chunks.push(chunk);
     }
   } catch (error) {
-    // The client disconnected.
     throw error instanceof Problem ? error : new Problem('INVALID_ARGUMENT', 'The body did not arrive.');
   }
   const bytes = new Uint8Array(length);

@@ -9,7 +9,7 @@ export type ClientAddress = (c: Context<HttpEnv>) => string | undefined;
 
 const maxHops = 20;
 
-/** The header's last untrusted address; clients control the earlier ones. */
+/** The last untrusted address; clients control the earlier ones. */
 export function createClientAddress({
   trustedProxies,
   forwardedHeader,
@@ -23,7 +23,7 @@ export function createClientAddress({
     let client = socket;
     for (const hop of hopsOf(c.req.header(forwardedHeader) ?? '', forwardedHeader)) {
       const address = plainAddress(hop);
-      // "unknown" or obfuscated: ignore it and earlier hops.
+      // "unknown" or obfuscated.
       if (address === undefined) break;
       client = address;
       if (!isTrusted(address)) break;

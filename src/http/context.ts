@@ -16,12 +16,11 @@ export interface AppOptions {
   log: Logger;
   version: string;
   metrics?: (() => Promise<string> | string) | undefined;
-  /** Its files; undefined: no dashboard. */
+  /** Undefined: no dashboard. */
   dashboard?: (() => Promise<DashboardFiles>) | undefined;
   localLogin?: LocalLogin | undefined;
   /** Only in the demo of `syncline dev`. */
   demo?: DemoProviders | undefined;
-  /** Undefined: any. */
   hosts?: HostRule | undefined;
   /** Default: that of the request's bindings. */
   basePath?: string | undefined;
@@ -31,7 +30,6 @@ export interface AppOptions {
   /** Ends live streams and long polls. */
   signal?: AbortSignal | undefined;
   limits?: Partial<Limits> | undefined;
-  /** Measured by default. */
   loopDelayMs?: (() => number) | undefined;
   live?: Partial<LiveTimes> | undefined;
 }
@@ -40,7 +38,7 @@ export interface Limits {
   /** Concurrent requests of callers. */
   requests: number;
   visitors: number;
-  /** Concurrent body reads, except of webhook deliveries. */
+  /** Concurrent body reads, except deliveries. */
   bodies: number;
   /** Unauthenticated requests and body reads; body reads per caller. */
   perAddress: number;
@@ -48,22 +46,19 @@ export interface Limits {
   deliveriesPerAddress: number;
   /** Above this, requests get 503. */
   loopDelayMs: number;
-  /** Delay of their 429 and 503 responses. */
+  /** Delay of 429 and 503 responses. */
   refusalMs: number;
-  /** Timeout for a whole body. */
   bodyMs: number;
   /** Live streams and long polls. */
   streams: number;
   streamsPerCaller: number;
   bodyBytes: number;
-  /** Memory for large responses. */
   responsesBytes: number;
   formBytes: number;
-  /** Memory for all bodies, except of webhook deliveries. */
+  /** For all bodies, except deliveries. */
   bodiesBytes: number;
-  /** Size of one delivery. */
   deliveryBytes: number;
-  /** Memory for all deliveries. */
+  /** For all deliveries. */
   deliveriesBytes: number;
   urlLength: number;
   queryParameters: number;
@@ -109,7 +104,7 @@ export interface LiveTimes {
 }
 
 export interface RequestCaller extends Caller {
-  /** Identifies the caller for limits. */
+  /** Key of its limits. */
   id: string;
   isStillAllowed(): Promise<boolean>;
 }
@@ -121,10 +116,10 @@ export interface HttpEnv {
     /** Below `base`, with a leading slash. */
     path: string;
     caller: RequestCaller;
-    /** For the limits of unauthenticated requests. */
+    /** Limits unauthenticated requests. */
     address: string;
     hasSlot: boolean;
-    /** Restricted to what the caller may access. */
+    /** What the caller may access. */
     view: SynclineApi;
     reservation: Reservation;
   };

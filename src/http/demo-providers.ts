@@ -1,6 +1,6 @@
-/** Simulated providers, which an operator can break and heal. */
+/** Simulated providers that an operator can break. */
 export interface DemoProviders {
   list(): readonly { slug: string; name: string; isBroken: boolean }[];
-  /** False if the provider does not exist. */
+  /** False if unknown. */
   setBroken(slug: string, isBroken: boolean): boolean;
 }

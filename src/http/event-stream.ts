@@ -5,9 +5,9 @@ export interface EventStream {
   readonly body: ReadableStream<Uint8Array>;
   /** Waits for buffer space. */
   send(event: ServerEvent): Promise<void>;
-  /** False: the buffer is full, the event dropped. */
+  /** False: the buffer is full, the event is lost. */
   trySend(event: ServerEvent): boolean;
-  /** A comment, against idle timeouts of proxies. */
+  /** Against idle timeouts of proxies. */
   heartbeat(): boolean;
   close(): void;
 }

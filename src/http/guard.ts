@@ -49,9 +49,9 @@ export function requireReadableUrl({ urlLength, queryParameters }: Limits) {
   });
 }
 
-/** Long-lived: limited separately. */
+/** Long-lived: have their own limit. */
 const streams = ['/v1/live', '/v1/signals/feed'];
-/** Come in bursts: limited separately. */
+/** Come in bursts: have their own limit. */
 const delivery = /^\/v1\/webhooks\/[^/]+\/[^/]+$/;
 
 const isDelivery = (c: Context<HttpEnv>) => c.req.method === 'POST' && delivery.test(c.get('path'));
@@ -75,7 +75,6 @@ export function setClientAddress(addressOf: ClientAddress) {
   });
 }
 
-/** Key of the per-holder limits. */
 export const holderOf = (c: Context<HttpEnv>) => c.get('caller')?.id ?? `address ${c.get('address')}`;
 
 export interface RequestSlots {

@@ -8,25 +8,22 @@ import { suggestion } from '../values/suggest.ts';
 export type Authenticate = (request: Request) => Caller | undefined | Promise<Caller | undefined>;
 
 export interface HandlerOptions {
-  /**
-   * The path in the URLs that browsers use, such as `/admin/sync`. Default: the path where the framework
-   * mounts the handler, if it reveals it, else `/`.
-   */
+  /** The path in browsers, such as `/admin/sync`. Default: the mount path, if the framework reveals it. */
   basePath?: string;
   /** Default: true. */
   dashboard?: boolean;
   /**
-   * Authenticates requests with your application's session; they have no body. Undefined: Syncline's own
-   * keys and sessions apply. Without `tenantId` the caller is an operator (all tenants). Requests other
-   * than GET need the header `x-syncline-request: 1`, which the dashboard sends.
+   * Authenticates requests, without their body, with your application's session. Default: Syncline's keys
+   * and sessions. Without `tenantId` the caller is an operator (all tenants). Requests other than GET need
+   * the header `x-syncline-request: 1`, which the dashboard sends.
    */
   authenticate?: Authenticate;
   /**
-   * The address that connected to your server, for limits per address. Default: that of the socket, in
-   * Node. Where it is unknown, all clients without a key share the limit of one address.
+   * The address that connected to your server, for limits. Default: that of the Node socket. If unknown, all
+   * clients without a key share the limit of one address.
    */
   clientAddress?: (request: Request) => string | undefined;
-  /** Abort it when your server stops: it ends live streams and long polls. */
+  /** Abort it when your server stops, to end live streams and long polls. */
   signal?: AbortSignal;
   /** Default: standard output. */
   logger?: Logger;
@@ -54,7 +51,6 @@ const rules: Record<keyof HandlerOptions, Rule> = {
 };
 const names = Object.keys(rules) as (keyof HandlerOptions)[];
 
-/** Throws with the field, the value and the fix. */
 export function checkHandlerOptions(syncline: unknown, options: unknown): void {
   if (!isObject(syncline) || !isFunction(syncline['as']) || !isObject(syncline['access']))
     throw invalidArgument({

@@ -9,7 +9,7 @@ import { Problem } from './problem.ts';
 export interface KeyCache {
   /** Undefined: unknown, revoked or expired. 429 after too many failures of the address. */
   identify(kind: SecretKind, secret: string, address: string): Promise<Identity | undefined>;
-  /** Called after a revocation. */
+  /** After a revocation. */
   invalidate(): void;
 }
 
@@ -33,9 +33,8 @@ const tooManyLookups = () =>
 
 export function createKeyCache(access: Access, monotonicMs: () => number): KeyCache {
   const throttle = createLoginThrottle(monotonicMs);
-  /** By digest: no secret stays in memory. Expired entries prove that a key was valid. */
+  /** By digest: no secret stays in memory. Expired entries prove an earlier valid key. */
   const known = new LRUCache<string, { identity: Identity; freshUntilMs: number }>({ max: maxEntries });
-  /** When the negative answer expires. */
   const wrong = new LRUCache<string, number>({ max: maxEntries });
 
   const query: Record<SecretKind, (secret: string) => Promise<Identity | undefined>> = {
@@ -51,7 +50,7 @@ export function createKeyCache(access: Access, monotonicMs: () => number): KeyCa
     refusal: tooManyLookups,
   });
 
-  /** Concurrent requests with one secret share a lookup. */
+  /** Concurrent requests share a lookup. */
   function lookUp(digest: string, work: () => Promise<Identity | undefined>): Promise<Identity | undefined> {
     const pending = lookups.get(digest);
     if (pending) return pending;

@@ -13,7 +13,7 @@ const sendMs = 60_000;
 /** Never large; the feed reserves memory after its long poll. */
 const exempt = /^\/v1\/(?:live|me|signals\/feed|stats|system)(?:\/|$)/;
 
-/** Serializes with `jsonParts`, and bounds the memory of large responses. */
+/** Bounds the memory of large responses. */
 export function boundResponses(memory: ResponseMemory, ports: Pick<Ports, 'sleep'>) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const reservation = memory.open(c.get('caller').id);
@@ -39,7 +39,7 @@ export function boundResponses(memory: ResponseMemory, ports: Pick<Ports, 'sleep
   });
 }
 
-/** Releases the memory when sent or disconnected. */
+/** Releases the memory when sent or aborted. */
 function streamOf(
   c: Context<HttpEnv>,
   parts: string[],

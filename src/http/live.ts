@@ -9,10 +9,9 @@ import type { Pulses } from './pulse.ts';
 
 export const defaultLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };
 
-/** Timeout of one feed read. */
 const waitMs = 10_000;
 const pageSize = 100;
-/** Bounds the memory per client. */
+/** Per client. */
 const maxBytes = 256 * 1024;
 const retryMs = 2000;
 
@@ -91,7 +90,7 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
       cursor = page.nextCursor;
     }
   } catch (error) {
-    // The client reconnects and gets a problem document.
+    // The client reconnects.
     if (!signal.aborted) log.debug(`live stream ended: ${describeError(error)}`);
   } finally {
     stopPulse();
@@ -107,13 +106,13 @@ function keepAlive(
   let missedHeartbeats = 0;
   const pulse = async (stopping: AbortSignal) => {
     const data = await pulses.get(view);
-    // The id always advances, so a reconnecting client does not rescan the feed.
+    // The id advances, so that a reconnecting client does not rescan the feed.
     if (!stopping.aborted) stream.trySend({ event: 'pulse', id: lastId(), data });
     return times.pulseMs;
   };
   const heartbeat = async () => {
     missedHeartbeats = stream.heartbeat() ? 0 : missedHeartbeats + 1;
-    // After a failure, the next heartbeat checks again.
+    // On failure, the next heartbeat checks again.
     const isAllowed = await caller.isStillAllowed().catch(() => true);
     if (missedHeartbeats >= 2 || !isAllowed) end();
     return times.heartbeatMs;

@@ -2,12 +2,12 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** One-time tokens for the account that runs the service. */
 export interface LocalLogin {
-  /** Authorizes requests for tokens. Kept in a file that only that account can read. */
+  /** Authorizes requests for tokens. Only that account can read its file. */
   readonly secret: string;
   isSecret(candidate: string): boolean;
-  /** A token for one login within 15 minutes. */
+  /** For one login within 15 minutes. */
   issue(): string;
-  /** True once per issued token. */
+  /** True once per token. */
   redeem(token: string): boolean;
 }
 
@@ -17,7 +17,7 @@ const maxTokens = 20;
 
 export function createLocalLogin(monotonicMs: () => number): LocalLogin {
   const secret = randomBytes(32).toString('base64url');
-  /** Expiry by digest: a lookup by the token itself would leak its prefix through timing. */
+  /** By digest: a lookup by token would leak its prefix through timing. */
   const expiries = new Map<string, number>();
   return {
     secret,

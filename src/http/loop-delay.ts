@@ -5,7 +5,7 @@ const sampleMs = 20;
 /** The minimum counts: one long task is no overload. */
 const sampleCount = 5;
 
-/** Sustained delay, sampled from the first call until `signal` aborts. */
+/** Sampled from the first call until `signal` aborts. */
 export function createLoopDelay(ports: Ports, signal: AbortSignal): () => number {
   let recent: number[] | undefined;
   return () => {

@@ -8,7 +8,7 @@ const derived = new WeakMap<z.core.$ZodType, z.ZodType>();
 export const schemaOf = <Shown>(model: Pick<ToJson<never, Shown>, 'schema'>) =>
   derive(model.schema) as z.ZodType<Json<Shown>, Json<Shown>>;
 
-/** To be one component, a named schema must stay one instance. */
+/** One instance per named schema, so that it becomes one component. */
 function derive(schema: z.core.$ZodType): z.ZodType {
   const known = derived.get(schema);
   if (known) return known;
@@ -34,7 +34,7 @@ const shapeOf = ({ shape }: z.ZodObject, isTaken = (_key: string) => true) =>
 
 function withoutMeta(schema: z.ZodType): z.ZodType {
   const inner = maybeOf(schema);
-  // `.nullable()` would change the shared component of a named schema.
+  // `.nullable()` would change the shared component.
   if (inner)
     return inner.meta()?.id === undefined ? derive(inner).nullable() : z.union([derive(inner), z.null()]);
   if (schema instanceof z.ZodOptional) return derive(schema.unwrap()).optional();

@@ -1,12 +1,9 @@
 import { getPath, tryDecodeURI } from 'hono/utils/url';
 import type { Bindings } from './bindings.ts';
 
-/** Without a trailing slash; empty at the root. */
 export const withoutSlash = (path: string): string => path.replace(/\/+$/, '');
 
-/**
- * The path to route. A request outside of `basePath` passed a proxy or router that has stripped it.
- */
+/** Outside of `basePath`, a proxy or router has stripped it. */
 export function routedPath(
   request: Request,
   basePath: string | undefined,
@@ -18,13 +15,12 @@ export function routedPath(
   return prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
 }
 
-/** The path without its last `count` segments. */
 export function pathAbove(url: string, count: number): string {
   const segments = segmentsOf(new URL(url).pathname);
   return joined(segments.slice(0, Math.max(0, segments.length - count)));
 }
 
-/** What a pattern such as `/orgs/:org/sync/*` matches before its `*`; undefined for other patterns. */
+/** What a pattern such as `/orgs/:org/sync/*` matches before its `*`. */
 export function matchedPrefix(url: string, pattern: string): string | undefined {
   const parts = segmentsOf(pattern);
   if (parts.pop() !== '*') return undefined;

@@ -13,7 +13,6 @@ export type Answer = (
   incoming: IncomingMessage,
 ) => Response | Promise<Response>;
 
-/** Listens to `request` events of Node's HTTP server. */
 export function nodeListener(
   answer: Answer,
   hostname?: string,

@@ -24,7 +24,6 @@ const tags = [
   { name: 'Health', description: 'Health checks and Prometheus metrics.' },
 ];
 
-/** Built on the first request. */
 export function openApiRoute(app: App, version: string): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
     type: 'http',

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Bindings } from './bindings.ts';
 
-/** Set by body parsers, `rawBody` by their `verify` callbacks. */
+/** Set by body parsers and their `verify` callbacks. */
 export interface ParsedRequest extends IncomingMessage {
   body?: unknown;
   rawBody?: unknown;
@@ -12,7 +12,7 @@ interface RestoredBody {
   body: Bindings['body'];
 }
 
-/** Restores a body that a parser in front of Syncline has read. */
+/** For a body that a parser has read. */
 export function restoreBody(request: Request, incoming: ParsedRequest): RestoredBody {
   if (!hasBody(incoming) || !(incoming.readableDidRead || incoming.readableEnded))
     return { request, body: undefined };
@@ -37,7 +37,6 @@ function textOf(body: unknown, contentType: string): string | undefined {
   try {
     return JSON.stringify(body);
   } catch {
-    // Such as a bigint.
     return undefined;
   }
 }

@@ -19,7 +19,7 @@ export function createPulses(freshMs: number, monotonicMs: () => number): Pulses
       const scope = view.caller.tenantId ?? '';
       const nowMs = monotonicMs();
       const cached = latest.get(scope);
-      // Slow queries are shared too: a slow database gets one at a time.
+      // A slow database gets one query at a time.
       if (cached && (cached.isPending || nowMs - cached.atMs < freshMs)) return cached.pulse;
       for (const [other, { atMs }] of latest) if (nowMs - atMs > 10 * freshMs) latest.delete(other);
       const entry = { atMs: nowMs, isPending: true, pulse: queryPulse(view) };

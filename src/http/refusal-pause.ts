@@ -5,10 +5,7 @@ import type { Problem } from './problem.ts';
 /** Further refusals are not delayed. */
 const maxWaiting = 1000;
 
-/**
- * Delays 429 and 503: clients that retry immediately would keep the event loop busy. `signal` ends the
- * delays.
- */
+/** Delays 429 and 503: immediate retries would keep the event loop busy. `signal` ends the delays. */
 export function createRefusalPause(
   pauseMs: number,
   ports: Pick<Ports, 'sleep'>,

@@ -7,10 +7,7 @@ import { hashOf, publicPrefix } from '../values/secret-token.ts';
 import type { KeyCache } from './key-cache.ts';
 import { Problem } from './problem.ts';
 
-/**
- * Audit of refused keys and sessions, without secrets: one event per minute, address and key prefix,
- * with a count.
- */
+/** Audits refused keys and sessions, without secrets: one counting event per minute, address and prefix. */
 export interface Refusals {
   record(kind: Refused['kind'], secret: string, address: string): void;
   /** Waits up to 2 s for writes. */
@@ -20,7 +17,7 @@ export interface Refusals {
 const windowMs = 60_000;
 /** Per minute; then one event per kind counts. */
 const maxEvents = 60;
-/** Per address and minute. Others are counted without prefix, so one address cannot use up `maxEvents`. */
+/** Per address and minute; then without prefix, so one address cannot use up `maxEvents`. */
 const maxPrefixes = 5;
 const maxCloseMs = 2000;
 
@@ -70,7 +67,7 @@ export function createRefusals({ write, onFailure, signal, ports }: RefusalOptio
     return isCounted ? prefix : undefined;
   }
 
-  /** Counts attempts beyond `maxEvents`. */
+  /** Beyond `maxEvents`. */
   function overflowEntry(kind: Refused['kind']): Refused {
     const entry = counted.get(kind) ?? { kind, count: 0 };
     counted.set(kind, entry);

@@ -1,7 +1,7 @@
 import { Problem } from './problem.ts';
 
 export interface Slots {
-  /** The release is idempotent; throws 429 or 503. */
+  /** Throws 429 or 503. The release is idempotent. */
   take(holder?: string): () => void;
 }
 

@@ -9,9 +9,9 @@ export interface ResponseMemory {
 }
 
 export interface Reservation {
-  /** For one page; 503 after a timeout. */
+  /** One page; 503 after a timeout. */
   reserve(): Promise<void>;
-  /** Replaces the reserved size with the actual one. */
+  /** To the actual size. */
   resize(bytes: number): void;
   release(): void;
 }

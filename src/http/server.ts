@@ -10,12 +10,12 @@ import { Problem } from './problem.ts';
 
 export interface HttpServer {
   url: string;
-  /** Waits up to 5 s for requests other than streams. */
+  /** Waits up to 5 s, except for streams. */
   close(): Promise<void>;
 }
 
 /**
- * `requestTimeout` exceeds the body timeout (30 s), `keepAliveTimeout` the 60 s of load balancers: if
+ * `requestTimeout` exceeds the body timeout (30 s). `keepAliveTimeout` exceeds the 60 s of load balancers: if
  * the server closes first, a request in flight is lost.
  */
 const timeouts = {
@@ -48,7 +48,7 @@ export async function startServer({
     (request, bindings) => app.fetch(request, { ...bindings, stopping: stopping.signal }),
     host,
   );
-  /** Pending requests; 0 for connections that browsers open in advance. */
+  /** Pending requests; 0 for preconnected sockets. */
   const connections = new Map<Socket, number>();
   const server = createServer({ ...parsing, ...timeouts }, (request, response) => {
     const { socket } = request;
@@ -98,7 +98,7 @@ function refuseHostless(response: ServerResponse): void {
   response.end(JSON.stringify(problem.toBody()));
 }
 
-/** Node rejected the request before the app saw it. */
+/** Node rejected the request before the app. */
 function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -4,11 +4,10 @@ import { keepText } from '../values/stored-json.ts';
 
 const maxViews = 1000;
 
-/** Caches the views of recent callers. */
 export function createViews(syncline: Pick<Syncline, 'as'>): (caller: Caller) => SynclineApi {
   const views = new LRUCache<string, SynclineApi>({ max: maxViews });
   return ({ tenantId, actor, keyId }) => {
-    // `satisfies`: the key has all fields, or callers could share a view.
+    // `satisfies`: with a field missing from the key, callers could share a view.
     const caller = { tenantId, actor, keyId } satisfies Record<keyof Caller, unknown>;
     // Undefined (operator) is not null.
     const key = JSON.stringify(Object.values(caller).map((value) => (value === undefined ? [] : [value])));

@@ -21,10 +21,7 @@ export interface AheadLimits {
   slackSeconds: number;
 }
 
-/**
- * SCH-5: after a run that ended just now, `next_run_at` is two intervals ahead; jitter covers small
- * clock differences.
- */
+/** SCH-5: right after a run, `next_run_at` is two intervals ahead; jitter covers small clock differences. */
 export function aheadLimits(bounds: ScheduleBounds, policies: readonly BackoffPolicy[]): AheadLimits {
   return {
     defaultIntervalSeconds: bounds.defaultIntervalSeconds,

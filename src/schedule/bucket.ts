@@ -1,4 +1,4 @@
-/** State transitions of a row of `budgets`; see docs/decisions/0011-budgets-are-windows-in-blocks.md. */
+/** A row of `budgets`; see docs/decisions/0011-budgets-are-windows-in-blocks.md. */
 export interface Bucket {
   most: number;
   stated: number;
@@ -54,7 +54,7 @@ export interface Exchange {
 
 /** Providers and the `Date` header use whole seconds. */
 export const graceMs = (periodSeconds: number) => Math.min(2000, periodSeconds * 100);
-/** Closer ends are the same window: windows are a period apart. */
+/** Closer ends belong to the same window. */
 export const sameWindowMs = (periodSeconds: number) => periodSeconds * 500;
 /** Unspent tokens are returned. */
 export const blockMs = 30_000;
@@ -97,7 +97,6 @@ export function exchange(
 ): { bucket: Bucket; granted: number } {
   let bucket = onThisClock(restated(before, stated, periodSeconds), nowMs);
   if (isOver(bucket, nowMs)) bucket = nextWindow(bucket, nowMs);
-  // Without a report by now, the process is dead.
   if (nowMs >= bucket.openedAtMs + carriedMs) bucket = { ...bucket, carried: 0 };
   for (const report of returns) bucket = applyReturn(bucket, report);
   if (observed) bucket = applyObservation(bucket, observed, nowMs);
@@ -112,10 +111,7 @@ function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket
   return { ...bucket, most, stated, periodSeconds };
 }
 
-/**
- * Opened in the future, by another clock: shifted to now, or an exhausted budget stays closed until
- * then.
- */
+/** Shifts a window opened in the future (another clock) to now, or an exhausted budget stays closed. */
 function onThisClock(bucket: Bucket, nowMs: number): Bucket {
   const aheadMs = bucket.openedAtMs - nowMs;
   if (aheadMs <= 0) return bucket;
@@ -153,7 +149,7 @@ function applyReturn(bucket: Bucket, report: Return): Bucket {
   return { ...bucket, carried: Math.max(0, bucket.carried - all), spent: bucket.spent + counted };
 }
 
-/** Without a reported end, a window starts with the first request, at the latest with its response. */
+/** Without a reported end, a window starts at the latest with the first response. */
 function opensAfter(bucket: Bucket, firstAnsweredAtMs: number | undefined): number {
   const { spent, periodSeconds, opensAtMs } = bucket;
   if (firstAnsweredAtMs === undefined || isLearned(bucket)) return opensAtMs;
@@ -183,8 +179,8 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
 }
 
 /**
- * An earlier observation applies only if the provider's window certainly continued into this one. Then
- * all it counted, and all carried over, counts here.
+ * An earlier observation applies only if the provider's window certainly continued into this one; then
+ * everything counted or carried over counts here.
  */
 function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean): Observation | undefined {
   if (reported.windowNumber === bucket.windowNumber) return reported;
@@ -195,8 +191,8 @@ function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean)
 }
 
 /**
- * Other clients' usage: at most `beyond`, at least `used` less all our tokens that may be counted. A new
- * window starts at the upper bound.
+ * Other clients' usage: at most `beyond`, at least `used` less our possibly counted tokens. A new window
+ * starts at the upper bound.
  */
 function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean): number {
   if (used === undefined || beyond === undefined) return bucket.drift;

@@ -34,7 +34,7 @@ function dailyCalendar(timesOfDay: readonly string[], daysOfWeek: readonly Weekd
   const times = timesOfDay.map(timeOfDayMs).sort((a, b) => a - b);
   // 1970-01-01 was a Thursday.
   const isDay = (day: number) => daysOfWeek.includes(weekdays[(((day + 3) % 7) + 7) % 7] as Weekday);
-  /** The same weekday a week later or earlier matches. */
+  /** A weekday recurs within a week. */
   const find = (wallMs: number, step: 1 | -1, isWanted: (ms: number) => boolean) => {
     const today = Math.floor(wallMs / dayMs);
     for (let days = 0; days <= 7; days++) {

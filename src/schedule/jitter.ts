@@ -18,8 +18,8 @@ export function jitterRange(baseSeconds: number, { jitterPctMin, jitterPctMax }:
 }
 
 /**
- * SCH-12: a share of the distance, or of the default interval if that is shorter, because a daily run is
- * expected near its time. Below the distance, so that runs keep their order.
+ * SCH-12: a share of the distance or, if shorter, the default interval: a daily run is expected near its
+ * time. Below the distance, so runs keep their order.
  */
 export function scheduleJitterRange(
   distanceSeconds: number,

@@ -1,6 +1,5 @@
 import { nextSlot } from './slot.ts';
 
-/** Times in milliseconds since 1970. */
 export interface PlacementInput {
   /** Of the latest incremental job. */
   lastEndedMs: number | undefined;

@@ -17,7 +17,7 @@ export interface RunWindow {
   latestMs: number;
 }
 
-/** Jitter and run ends add up, so windows widen. Run time counts as zero. */
+/** Jitter adds up, so windows widen. Run time counts as zero. */
 export function previewRuns(input: PreviewInput, count: number): RunWindow[] {
   const jitter = jitterRange(input.baseSeconds, input.jitter);
   const runs = [firstRun(input, jitter)];

@@ -1,4 +1,4 @@
-/** `mon` is the first day of the week. */
+/** The week starts on `mon`. */
 export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 export type Weekday = (typeof weekdays)[number];
 

@@ -6,7 +6,7 @@ import type { PendingState } from './reschedule.ts';
 import { type ScheduledSlot, scheduledSlot } from './slot.ts';
 import type { Timetable } from './timetable.ts';
 
-/** Placement by a timetable; the interval's is in placement.ts, reschedule.ts and preview.ts. */
+/** Placement by interval is in placement.ts, reschedule.ts and preview.ts. */
 
 type ScheduleBounds = IntervalBounds & JitterBounds;
 
@@ -19,7 +19,7 @@ export interface PlacedBySchedule extends Placement {
 export interface ScheduledInput {
   timetable: Timetable;
   lastEndedMs: number | undefined;
-  /** `next_run_at`: earlier occurrences have been placed, or were before the schedule was set. */
+  /** `next_run_at`: earlier occurrences are placed or precede the schedule. */
   nextRunAtMs: number | undefined;
   bounds: ScheduleBounds;
   random: number;
@@ -55,8 +55,8 @@ function withJitter(
 }
 
 /**
- * After a change of the schedule: from the next occurrence on; earlier ones are not caught up. `next_run_at`
- * is that of a moved job too: if the job is brought forward, the occurrence still gets its run.
+ * A changed schedule starts at the next occurrence, without catching up. `next_run_at` keeps the
+ * occurrence of a moved job: if the job is brought forward, the occurrence still gets its run.
  */
 export function rescheduleBySchedule(
   pending: PendingState,
@@ -84,7 +84,7 @@ export function scheduleAheadLimits(
   return { nextRunAtMs: afterNextMs, scheduledAtMs: nextMs + maxJitterMs };
 }
 
-/** For times that are too far ahead. Missed occurrences are caught up. */
+/** Missed occurrences are caught up. */
 export function correctBySchedule(
   pending: PendingState,
   input: Omit<ScheduledInput, 'nextRunAtMs'>,

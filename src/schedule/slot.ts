@@ -1,16 +1,13 @@
 import type { Timetable } from './timetable.ts';
 
-/**
- * SCH-5: the latest multiple of the interval after `lastEndedMs` up to `nowMs`, at least one, whatever
- * the downtime.
- */
+/** SCH-5: the latest multiple of the interval after `lastEndedMs` up to `nowMs`, at least one. */
 export function nextSlot(lastEndedMs: number, baseSeconds: number, nowMs: number): number {
   const baseMs = baseSeconds * 1000;
   const endedMs = clampEnd(lastEndedMs, baseMs, nowMs);
   return endedMs + Math.max(1, Math.floor((nowMs - endedMs) / baseMs)) * baseMs;
 }
 
-/** More than an interval ahead: a wrong clock, which would stop the connection. */
+/** A clock more than an interval ahead would stop the connection. */
 function clampEnd(lastEndedMs: number, baseMs: number, nowMs: number): number {
   return lastEndedMs > nowMs + baseMs ? nowMs : lastEndedMs;
 }
@@ -22,8 +19,8 @@ export interface ScheduledSlot {
 }
 
 /**
- * SCH-12: the latest occurrence after `sinceMs` up to `nowMs`, else the next one. One search from `nowMs`,
- * whatever the downtime.
+ * SCH-12: the latest occurrence after `sinceMs` up to `nowMs`, else the next one. One search, whatever the
+ * downtime.
  */
 export function scheduledSlot({ around }: Timetable, sinceMs: number, nowMs: number): ScheduledSlot {
   const { latestMs, nextMs, afterNextMs } = around(Math.max(sinceMs, nowMs));

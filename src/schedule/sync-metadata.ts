@@ -10,7 +10,6 @@ export interface RawSync {
   last_jitter_seconds?: unknown;
 }
 
-/** `{}` if not an object. */
 export function syncOf(metadata: unknown): Record<string, unknown> {
   const sync = isObject(metadata) ? metadata['sync'] : undefined;
   return isObject(sync) ? sync : {};
@@ -24,7 +23,6 @@ export interface InvalidField {
   expected: string;
 }
 
-/** Times are milliseconds since 1970. */
 export interface SyncMetadata {
   intervalSeconds: number | undefined;
   nextRunAtMs: number | undefined;

@@ -1,25 +1,25 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * Wall times are milliseconds of a local date and time as if it were UTC. A time zone maps them to instants
- * by one monotone rule: the first instant at which the local clock shows the wall time or a later one. So a
- * time in the gap of spring maps to the end of the gap, a repeated one to its first pass.
+ * Wall times are milliseconds of a local time as if it were UTC. A zone maps them to the first instant at
+ * which the local clock shows that time or a later one: a time in a spring gap maps to its end, a repeated
+ * one to its first pass.
  */
 export interface TimeZone {
-  /** The latest wall time that the local clock has shown up to `ms`. */
+  /** The latest wall time shown up to `ms`. */
   wallAt(ms: number): number;
   instantOf(wallMs: number): number;
 }
 
 const dayMs = 86_400_000;
 
-/** Names only: newer runtimes also accept offsets such as +02:00, which have no daylight saving time. */
+/** Names only: offsets such as +02:00 have no daylight saving time. */
 const namePattern = /^[A-Za-z][A-Za-z0-9_+/-]{0,49}$/;
 
 /** Formatters take 50 µs and several kilobytes each; about 600 zones exist. */
 const zones = new LRUCache<string, TimeZone>({ max: 600 });
 
-/** Undefined: not an IANA name that this runtime knows. */
+/** Undefined: unknown to this runtime. */
 export function timeZone(name: string): TimeZone | undefined {
   const known = zones.get(name);
   if (known) return known;
@@ -54,7 +54,7 @@ const wallClock = (offsetAt: OffsetAt) => (ms: number) => {
   const wallMs = ms + offsetAt(ms);
   const before = offsetAt(ms - dayMs);
   if (before <= offsetAt(ms)) return wallMs;
-  // The clock was set back within a day: it has already shown later times.
+  // A clock set back within a day has already shown later times.
   return Math.max(wallMs, firstWith(offsetAt, offsetAt(ms), ms - dayMs, ms) + before - 1);
 };
 

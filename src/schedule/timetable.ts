@@ -13,7 +13,6 @@ interface Occurrences {
   afterNextMs: number;
 }
 
-/** A schedule that answers when. */
 export interface Timetable {
   schedule: Schedule;
   around(ms: number): Occurrences;
@@ -28,7 +27,7 @@ export function timetableOf(schedule: Schedule): Timetable {
   return {
     schedule,
     around(ms) {
-      // Connections that share a schedule, and ticks between two occurrences, share one search.
+      // Connections and ticks between two occurrences share one search.
       if (known && known.latestMs <= ms && ms < known.nextMs) return known;
       known = search(calendarOf(schedule), zone, ms);
       return known;
@@ -36,7 +35,7 @@ export function timetableOf(schedule: Schedule): Timetable {
   };
 }
 
-/** Backwards and forwards from `ms`: the cost does not depend on the time since the last run. */
+/** The cost does not depend on the time since the last run. */
 function search(calendar: Calendar, zone: TimeZone, ms: number): Occurrences {
   const latest = calendar.atOrBefore(zone.wallAt(ms));
   const nextMs = nextAfter(calendar, zone, ms);
@@ -54,10 +53,10 @@ function nextAfter(calendar: Calendar, zone: TimeZone, ms: number): number {
 
 type Read = { timetable?: Timetable; invalid?: InvalidField };
 
-/** By the column's text: a schedule is parsed once, an invalid one too. */
+/** Each text is parsed once, also if invalid. */
 const reads = new LRUCache<string, Read>({ max: 5000 });
 
-/** DB-3: never throws. `text` is the JSON of the column, truncated. */
+/** DB-3: never throws. `text` is truncated JSON. */
 export function readTimetable(text: string | null): Read {
   if (text === null || text === 'null') return {};
   const known = reads.get(text);

@@ -21,8 +21,8 @@ const limits = `l AS MATERIALIZED (
     :pauseSeconds::numeric AS pause_seconds, :slackSeconds::numeric AS slack_seconds)`;
 
 /**
- * SQL does not know the occurrences of a schedule, only an upper bound of their distance: a week without
- * restricted days of the month, else 100 days (a fifth Friday) or a year. `schedule repair` decides exactly.
+ * SQL has only an upper bound of the distance between occurrences: a week; with days of the month, 100
+ * days (a fifth Friday) or a year. `schedule repair` is exact.
  */
 const scheduleSeconds = String.raw`CASE
     WHEN jsonb_typeof(c.schedule) IS DISTINCT FROM 'object' THEN NULL
@@ -39,7 +39,7 @@ const base = `coalesce(schedule_seconds, CASE jsonb_typeof(own) WHEN 'number' TH
 const runLimit = `l.now + ((${base}) * l.run_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const slotLimit = `l.now + ((${base}) * l.job_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const pauseLimit = `l.now + (l.pause_seconds + l.slack_seconds)::float8 * interval '1 second'`;
-/** For the minimum interval; nearer times need no further check. */
+/** Nearer times need no further check. */
 const minRunLimit = `(SELECT l.now
   + (l.min_seconds * l.run_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
 const minSlotLimit = `(SELECT l.now
@@ -89,7 +89,7 @@ export async function connectionsAhead(db: Queryable, now: Date, aheadLimits: Ah
   return toAhead(row);
 }
 
-/** The predicates of idx_sync_jobs_ready and idx_sync_jobs_retry. */
+/** Predicates of idx_sync_jobs_ready and idx_sync_jobs_retry. */
 const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
 const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
 
@@ -132,8 +132,8 @@ const jobsAheadSql = sql<AheadRow>`
   FROM ahead`;
 
 /**
- * Scans each (provider, priority) of the claim indexes backwards, up to `maxCounted`. Blocked jobs are
- * in neither index.
+ * Scans each (provider, priority) of the claim indexes, without blocked jobs, backwards up to
+ * `maxCounted`.
  */
 export async function jobsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
   const row = await jobsAheadSql.first(db, { now, ...aheadLimits });
@@ -170,7 +170,7 @@ const tenantAheadSql = sql<TenantAheadRow>`
     to_json((array_agg(jobs[1]) FILTER (WHERE jobs <> '{}'))[1:${maxExamples}]) AS job_ids
   FROM judged`;
 
-/** Only the tenant's first `maxCounted` connections: no index orders them by time. */
+/** Reads the first `maxCounted` connections: no index orders them by time. */
 export async function tenantAhead(
   db: Queryable,
   now: Date,

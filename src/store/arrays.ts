@@ -1,6 +1,6 @@
 /**
- * One JSON.stringify per array: the driver escapes element by element. An array literal has the quotes and
- * commas of JSON, but only the escapes `\"` and `\\`. The driver formats what differs.
+ * One JSON.stringify per array; the driver escapes each element. Array literals share JSON's quotes and
+ * commas, but only the escapes `\"` and `\\`; the driver formats the rest.
  */
 export function arrayText(values: readonly unknown[]): string | readonly unknown[] {
   const elements: unknown[] = [];

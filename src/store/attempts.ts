@@ -92,7 +92,7 @@ const findAttemptsSql = sql<AttemptRow>`
   SELECT number, claim_id, outcome, started_at, ended_at, retry_after, error, log
   FROM ${attemptsPage} a ORDER BY number`;
 
-/** Oldest first. Errors and logs beyond a page are omitted, oldest first. */
+/** Omits the oldest errors and logs beyond a page. */
 export function findAttempts(db: Queryable, jobId: string): Promise<AttemptRow[]> {
   return findAttemptsSql.all(db, { jobId, limit: 2 * maxAttempts + 1 });
 }

@@ -39,10 +39,7 @@ const ensureBudgetsSql = sql<object>`
   ORDER BY b.key COLLATE "C"
   ON CONFLICT (key) DO NOTHING`;
 
-/**
- * Before any row lock: an insert waits for a concurrent insert of the same key, which may need that
- * lock.
- */
+/** Call without row locks: an insert waits for a concurrent insert of its key, which may need them. */
 export async function ensureBudgets(db: Queryable, time: Date | null, budgets: NewBudget[]): Promise<void> {
   const withEnds = budgets.map((budget) => {
     const { resetsAtMs, opensAtMs } = newBucket(budget.stated, budget.periodSeconds, 0);
@@ -163,7 +160,7 @@ const listBudgetsSql = sql<BudgetRow>`
   SELECT ${counts}, tenant_id, provider_slug, credential_id, name, has_more FROM ${budgetsPage} b
   ORDER BY key`;
 
-/** Keys begin with the provider: each filter is an index range. */
+/** Keys begin with the provider: filters are index ranges. */
 export async function listBudgets(
   db: Queryable,
   { provider, credentialId }: BudgetFilter,

@@ -12,7 +12,7 @@ export interface ReadyRow {
   priority: number;
   attempts: number;
   scheduled_at: Date;
-  /** JSON text, as are config and metadata: most runs read one of them. */
+  /** JSON text, like config and metadata: most runs read only one. */
   cursor: string | null;
   connection_status: string;
   /** Tenant or provider differs from the connection's. */
@@ -28,7 +28,6 @@ export interface ReadyRow {
   losses: unknown;
 }
 
-/** One provider and priority. */
 export interface Lane {
   slug: string;
   priority: number;
@@ -37,9 +36,8 @@ export interface Lane {
 }
 
 /**
- * Skip scan: each (provider, priority) with its first job's time, without reading future jobs. Dead
- * index entries pinned by an old snapshot are walked once. The conditions are the predicate of
- * idx_sync_jobs_ready.
+ * Skip scan for each (provider, priority) and its first job's time; reads no future jobs. Walks dead index
+ * entries of an old snapshot once. Conditions match the predicate of idx_sync_jobs_ready.
  */
 const scannedLanes = `
   lane AS (
@@ -103,9 +101,8 @@ export interface ReadyRequest {
 }
 
 /**
- * EXE-1, EXE-2. SKIP LOCKED; counts each lane's share first, so at most `limit` rows are locked
- * (`thorough`: `limit` per lane). EXE-3 is checked by the next statement, whose snapshot is taken after
- * the locks.
+ * EXE-1, EXE-2. SKIP LOCKED; computes each lane's share first to lock at most `limit` rows (`thorough`:
+ * per lane). The next statement checks EXE-3, with a snapshot taken after the locks.
  */
 export function lockReady(
   tx: Queryable,
@@ -134,8 +131,8 @@ const markRunningSql = sql<{ id: string }>`
   RETURNING j.id`;
 
 /**
- * EXE-3: skips connections that already run a job; their locks are held, and the unique index is the
- * backstop. Claims nothing under an expired lease.
+ * EXE-3: skips connections with a running job, under their locks; the unique index is the backstop. Claims
+ * nothing under an expired lease.
  */
 export async function markRunning(
   tx: Transaction,
@@ -148,7 +145,7 @@ export async function markRunning(
 
 const blockStuckSql = sql<object>`SELECT :schema.block_arrivals(:ids::uuid[], :connectionIds::uuid[])`;
 
-/** For busy or inactive connections: later claims skip these jobs. Triggers unblock them. */
+/** Later claims skip jobs of busy or inactive connections; triggers unblock them. */
 export async function blockStuck(
   tx: Queryable,
   jobs: Pick<ReadyRow, 'id' | 'connection_id'>[],
@@ -214,7 +211,7 @@ const endBackoffsSql = sql<object>`
     LIMIT :limit))
   RETURNING 1`;
 
-/** Clears elapsed `retry_after`: those jobs compete by priority and scheduled_at again. */
+/** These jobs compete by priority and scheduled_at again. */
 export async function endBackoffs(
   tx: Queryable,
   { now, providers, limit }: { now: Date; providers: readonly string[]; limit: number },
@@ -258,7 +255,7 @@ const otherProvidersWaitingSql = sql<{ slug: string }>`
         AND j.provider_slug = waiting.slug AND j.priority = 0 AND j.scheduled_at <= :dueBefore))
   LIMIT 100`;
 
-/** Skip scan. With `dueBefore`: only providers with a priority 0 job due by then. */
+/** Skip scan. `dueBefore` selects providers with a priority 0 job due by then. */
 export async function otherProvidersWaiting(
   db: Queryable,
   providers: readonly string[],

@@ -10,7 +10,7 @@ export interface DatabaseClock {
   skewSeconds(): number;
 }
 
-/** Bounds how long a step of the database clock stays unnoticed. */
+/** Limits how long a clock step stays unnoticed. */
 const maxReadingAgeMs = 60_000;
 /** NTP keeps clocks within milliseconds. */
 export const maxSkewMs = 30_000;
@@ -53,7 +53,7 @@ export function createDatabaseClock(
   let lastLoggedMs = Number.NEGATIVE_INFINITY;
 
   function recordSkew(timeMs: number, before: number, after: number): void {
-    // The database read its clock between the two: only the excess is skew.
+    // The reading lies between the two: only the excess is skew.
     skewMs = Math.round(before > timeMs ? before - timeMs : Math.min(0, after - timeMs));
     if (Math.abs(skewMs) <= maxSkewMs) {
       lastLoggedMs = Number.NEGATIVE_INFINITY;
@@ -67,7 +67,7 @@ export function createDatabaseClock(
     nowMs: () => {
       const virtual = ports.databaseTime();
       if (virtual) return virtual.getTime();
-      // Before the first reading by `ready` or `start`.
+      // No reading before `ready` or `start`.
       return last ? Math.floor(last.timeMs + ports.monotonicMs() - last.monotonicMs) : ports.now();
     },
     isFresh: () =>

@@ -6,10 +6,7 @@ import { isConflict } from './database-errors.ts';
 const maxTries = 6;
 const pauseMs = (failures: number, random: number) => 5 * 2 ** failures * (0.5 + random / 2);
 
-/**
- * After a serialization failure or deadlock (both roll back). Jitter keeps the transactions from
- * colliding again.
- */
+/** Serialization failures and deadlocks roll back. Jitter avoids another collision. */
 export function retryConflicts<T>(
   ports: Pick<Ports, 'sleep' | 'random'>,
   work: () => Promise<T>,

@@ -3,7 +3,7 @@ const requiresTls = /no encryption|SSL off|SSL connection is required|connection
 /** Of Node's TLS. */
 const unknownCa = /SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)/;
 
-/** What to change after a failed connect, where the error itself does not say. */
+/** The fix for a failed connect, if the error does not name it. */
 export function connectHint({
   code = '',
   message,

@@ -50,8 +50,7 @@ const lockDueSql = sql<DueRow>`
   FOR NO KEY UPDATE SKIP LOCKED`;
 
 /**
- * SCH-1, SCH-2. NO KEY UPDATE does not block the KEY SHARE lock of another writer's job insert; other
- * schedulers skip locked rows.
+ * SCH-1, SCH-2. NO KEY UPDATE does not block KEY SHARE of a job insert; other schedulers skip locked rows.
  */
 export function lockDue(
   tx: Queryable,
@@ -108,8 +107,8 @@ const patchSyncsSql = sql<object>`
   WHERE c.id = ANY (ARRAY[p.connection_id])`;
 
 /**
- * Clamps a future `last_incremental_ended_at`, which never moves back. Without `writesDueAt`, a trigger derives due_at
- * from metadata.
+ * Clamps a future `last_incremental_ended_at`, which never moves back. Without `writesDueAt`, a trigger
+ * derives due_at.
  */
 export async function patchSyncs(
   tx: Queryable,
@@ -263,7 +262,7 @@ export async function writeCursor(tx: Queryable, now: Date, id: string, cursor: 
 
 const deleteConnectionSql = sql<object>`DELETE FROM :schema.connections WHERE id = :id`;
 
-/** Cascades to jobs and signals. */
+/** The trigger `delete_owned` deletes its jobs and signals. */
 export async function deleteConnection(tx: Queryable, id: string): Promise<void> {
   await deleteConnectionSql.all(tx, { id });
 }

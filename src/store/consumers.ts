@@ -63,7 +63,6 @@ const takeConsumerSql = sql<{ after: string; is_new: boolean }>`
   ON CONFLICT (tenant_id, name) DO UPDATE SET reader = excluded.reader
   RETURNING c.after, c.xmax = 0 AS is_new`;
 
-/** A new consumer starts at `after`. */
 export async function takeConsumer(
   db: Queryable,
   now: Date,

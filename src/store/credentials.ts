@@ -137,7 +137,6 @@ const replaceSecretSql = sql<object>`
       refused_at = NULL, refused_reason = NULL, refreshed_at = NULL, updated_at = :now
   WHERE id = :id`;
 
-/** Clears refusal and refresh state. */
 export async function replaceSecret(
   tx: Queryable,
   now: Date,
@@ -160,7 +159,7 @@ const readSealedSql = {
   'FOR NO KEY UPDATE SKIP LOCKED': sql<SealedRow>`${sealedById} FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
-/** A foreign key already ties both to one tenant; checked again here. */
+/** Rechecks the foreign key: both belong to one tenant. */
 export function readSealed(
   db: Queryable,
   { tenantId, id }: { tenantId: string; id: string },

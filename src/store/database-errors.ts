@@ -8,7 +8,7 @@ const unreachable = /^(08|53300|57P0[1-5])/;
 /** Also full disk, read-only server, serialization failure, deadlock, timeouts. */
 const transient = /^(08|53|57P0[1-5]|57014|40001|40P01|55P03|25006)/;
 
-/** Whether a retry can help. Errors not sent by Postgres come from the connection, or are bugs. */
+/** Errors that Postgres did not send come from the connection or are bugs. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof SynclineError)
     return error.code === 'DATABASE_UNREACHABLE' || error.code === 'OVERLOADED';
@@ -48,10 +48,7 @@ const dataErrors = /^(0A|21|22|23|54|P0)/;
 /** Server, login, pooler or another transaction, whatever the statement. */
 const serverErrors = /^(0[38]|25|28|3D|40|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
 
-/**
- * Whether Postgres rejects the data: by SQLSTATE, or because the error persists across retries; or the
- * driver cannot serialize it.
- */
+/** Postgres rejects the data by SQLSTATE or on every retry, or the driver cannot serialize it. */
 export function isRejection(error: unknown, isRepeated: boolean): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return isRepeated;
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -119,7 +116,7 @@ function isConnectionError(error: Error): boolean {
   );
 }
 
-/** pg throws this without a code if a required password is not set. */
+/** pg's error for a missing password has no code. */
 function isMissingPassword(error: Error): boolean {
   return error.message.startsWith('SASL');
 }

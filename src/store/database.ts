@@ -30,9 +30,9 @@ interface TransactionOptions {
   lockTimeoutMs?: number;
   /** Enforced by server and client. */
   timeoutMs?: number;
-  /** Cancels each statement earlier, on the server only: the session stays usable. Default: `timeoutMs`. */
+  /** Cancels statements on the server only: the session stays usable. Default: `timeoutMs`. */
   statementTimeoutMs?: number | undefined;
-  /** `off`: the work does what the triggers on sync_jobs and connections would do. */
+  /** `off`: the work replaces the triggers on sync_jobs and connections. */
   triggers?: 'on' | 'off';
   /** false: a server crash may lose the commit (`synchronous_commit = off`). */
   durable?: boolean;
@@ -71,7 +71,7 @@ interface OpenOptions {
   onSkew: (skewMs: number) => void;
 }
 
-/** Work is bounded; a longer statement waits for a lock or a dead socket. */
+/** A longer statement waits for a lock or a dead socket. */
 const queryTimeoutMs = 60_000;
 const connectTimeoutMs = 10_000;
 
@@ -86,7 +86,7 @@ const defaultOptions: CompleteOptions = {
   readOnly: false,
 };
 
-/** Once per session; a transaction sets only what differs. */
+/** A transaction sets only what differs. */
 const sessionSettings = settingsOf(defaultOptions);
 
 export function openDatabase(
@@ -99,7 +99,7 @@ export function openDatabase(
   let pool = openPool(config, onConnectionLost);
   const onReplaced = new Set<() => void>();
 
-  /** After a timeout or socket error: otherwise each idle connection would time out in turn. */
+  /** After a timeout or socket error, each idle connection would time out in turn. */
   function replacePool(suspect: pg.Pool): void {
     if (pool !== suspect || suspect.ending) return;
     pool = openPool(config, onConnectionLost);
@@ -219,8 +219,8 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
     query_timeout: queryTimeoutMs,
     keepAlive: true,
     onConnect: (client) => {
-      // A checked-out client also emits `error`; its query already rejects. Attached on connect: the
-      // server may close the socket right after authentication.
+      // The query of a checked-out client rejects anyway. Attached on connect: the server may close the
+      // socket right after authentication.
       client.on('error', () => {});
       return openSession(client, sessionSettings, connectTimeoutMs);
     },

@@ -12,7 +12,6 @@ export interface NewEvent {
   actor: string;
   keyId: string | null;
   reason: string | null;
-  /** Such as the previous cursor. */
   detail: object | null;
 }
 
@@ -98,7 +97,6 @@ const eventsPage = withinBytes(
 const listEventsSql = sql<EventWithDetail & Listed>`
   SELECT ${eventColumns}, detail::text AS detail, has_more FROM ${eventsPage} e ORDER BY id DESC`;
 
-/** Newest first. */
 export function listEvents(
   db: Queryable,
   { tenantId, connectionId, keyId, kind }: EventFilter,

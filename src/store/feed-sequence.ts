@@ -27,10 +27,7 @@ export const isBehind = ({ highest, lastAssigned }: FeedSequence) => lastAssigne
 
 const repairFeedSql = sql<{ repaired: boolean }>`SELECT :schema.repair_feed() AS repaired`;
 
-/**
- * Increments the feed epoch; returns the previous state. undefined: no repair needed, or another process
- * did it.
- */
+/** Increments the feed epoch. undefined: no repair needed, or another process did it. */
 export async function repairFeed(db: Queryable): Promise<FeedSequence | undefined> {
   const found = await feedSequence(db);
   if (!isBehind(found)) return undefined;

@@ -21,7 +21,7 @@ export interface Batch {
 export interface FeedSnapshot {
   /** In order; positions may have gaps. */
   batches: Batch[];
-  /** Snapshot xmin: transactions below it have ended, and are visible if committed. */
+  /** Snapshot xmin: transactions below have ended and are visible if committed. */
   allEndedBelow: bigint;
   /** Next transaction id: begun transactions are below it. */
   begunBelow: bigint;
@@ -67,8 +67,8 @@ const readFeedSnapshotSql = sql<{
   ORDER BY f.position`;
 
 /**
- * One statement, one snapshot. xmax is one past the last *ended* transaction; plus `age(xmax)` it is the
- * next transaction id.
+ * One snapshot. xmax follows the last *ended* transaction; xmax plus `age(xmax)` is the next transaction
+ * id.
  */
 export async function readFeedSnapshot(
   db: Queryable,
@@ -100,7 +100,7 @@ export async function positionFromEnd(db: Queryable, count: number): Promise<num
 const lastPositionSql = sql<{ position: number }>`
   SELECT CASE WHEN is_called THEN last_value ELSE 0 END::float8 AS position FROM :schema.feed_position`;
 
-/** The last one assigned, perhaps not committed yet. */
+/** Perhaps not committed yet. */
 export async function lastPosition(db: Queryable): Promise<number> {
   const row = await lastPositionSql.first(db);
   return row?.position ?? 0;
@@ -140,7 +140,7 @@ export interface FeedProof {
   mark: string;
 }
 
-/** `within` for the first batch. Index keys: an optional condition would scan the batch up to the start. */
+/** Starts are index keys: an optional condition would scan the first batch up to `within`. */
 export function withStarts(batches: Batch[], within: WithinBatch | undefined) {
   return batches.map((batch, i) => {
     const { tenantId, id } = (i === 0 && within) || batchBeginning;
@@ -163,8 +163,8 @@ export interface FeedPage {
 }
 
 /**
- * ORDER BY and comparison start with the batch, so only the index on (batch, tenant_id, id) fits: with
- * statistics of an almost empty table, the planner read all signals of a tenant per batch.
+ * ORDER BY and comparison lead with the batch, which only the index on (batch, tenant_id, id) fits. With
+ * statistics of an almost empty table, the planner read a tenant's signals per batch.
  */
 const batchesPage = `
   SELECT q.*, lead(q.position) OVER (ORDER BY q.n, q.tenant_id, q.id) AS next_position FROM (

@@ -7,7 +7,6 @@ import { sql } from './sql.ts';
 
 export type ListedJob = JobWithCursors & Listed;
 
-/** Columns that count towards the page size. */
 export const largeColumns = ['cursor', 'next_cursor', 'error'];
 
 export interface JobFilter {
@@ -24,11 +23,11 @@ export interface JobWalk {
   list(before: string | undefined, bounds: { limit: number; scan: number }): Promise<ListedJob[]>;
   /** Where the walk stopped reading; undefined: at the end. */
   last(before: string | undefined, scan: number): Promise<string | undefined>;
-  /** Reads rows that it does not list, so a short page need not be the last. */
+  /** The walk also reads unlisted rows: a short page need not be the last. */
   skipsRows: boolean;
 }
 
-/** Newest first. `ownerId`: the tenant whose jobs are listed; undefined: all tenants'. */
+/** `ownerId`: the tenant to list; undefined: all tenants. */
 export async function jobWalk(
   db: Queryable,
   filter: JobFilter,
@@ -84,10 +83,10 @@ function walkAll(db: Queryable, filter: JobFilter): JobWalk {
   };
 }
 
-/** Beyond it, looking up the pending jobs of each connection would exceed the rows that a page may read. */
+/** More lookups of pending jobs would exceed the rows that a page may read. */
 const maxLookups = 5000;
 
-/** The only relation from a tenant to its connections in this file. */
+/** This file's only relation from tenants to connections. */
 const connectionsOfTenant =
   'SELECT c.id FROM :scope.listed_connections c WHERE c.listed_tenant_id = :ownerId';
 
@@ -100,8 +99,8 @@ async function isLarge(db: Queryable, ownerId: string): Promise<boolean> {
 }
 
 /**
- * The index on tenants contains ended jobs only; pending ones are looked up by connection, at most one per
- * type. One statement, hence one snapshot: a job that ends meanwhile is in one of the two.
+ * The tenant index has only ended jobs; lookups by connection find pending ones, at most one per type. In
+ * one snapshot, a job is in one of the two.
  */
 const tenantJobs = `(
   (SELECT p.* FROM (${connectionsOfTenant}) c CROSS JOIN LATERAL (
@@ -139,10 +138,10 @@ function walkTenant(
 const scanEndSql = sql<{ id: string }>`
   SELECT j.id FROM :schema.sync_jobs j WHERE ${inRange} ORDER BY j.id DESC OFFSET :offset LIMIT 1`;
 
-/** Without the random part: a cursor must not contain the id of another tenant's job. */
+/** No random part: a cursor must not reveal another tenant's job id. */
 const positionOf = (id: string) => id.slice(0, 19).concat('0000-000000000000');
 
-/** Reads `scan` jobs of all tenants by id; the tenant's are many of them. */
+/** Reads `scan` jobs of all tenants: many belong to this one. */
 function walkLargeTenant(db: Queryable, filter: JobFilter): JobWalk {
   const values = valuesOf(filter);
   let end: string | undefined;

@@ -1,3 +1,3 @@
-/** Predicates of partial indexes: a statement repeats one literally, or the planner cannot use the index. */
+/** The planner uses a partial index only if the statement repeats its predicate. */
 export const isPending = `status IN ('queued', 'running')`;
 export const isEnded = `status IN ('succeeded', 'failed', 'cancelled', 'completed')`;

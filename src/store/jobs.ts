@@ -36,8 +36,8 @@ const insertIncrementalJobsSql = sql<{ connection_id: string }>`
 
 /**
  * SCH-7. Checks before ON CONFLICT: the unique index would wait for a transaction that ends the pending
- * job and may wait for a connection locked here. A subquery per row, as NOT EXISTS becomes a join over
- * all pending jobs. The connections are locked and active, so only a running job can block the new one.
+ * job and may need a lock held here. One subquery per row: NOT EXISTS becomes a join over all pending
+ * jobs. On locked, active connections, only a running job can block.
  */
 export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJob[]): Promise<Set<string>> {
   const rows = await insertIncrementalJobsSql.all(tx, { now, n: jobs });
@@ -58,8 +58,7 @@ const deleteEndedJobsSql = sql<{ deleted: number; last: string | null }>`
   SELECT count(*)::int AS deleted, max(ended_at)::text AS last FROM gone`;
 
 /**
- * Pass `last` as the next `from` (timestamptz text): while an old snapshot is open, every batch would
- * walk the deleted index entries.
+ * Pass `last` as the next `from`: under an old snapshot, every batch would walk the deleted index entries.
  */
 export async function deleteEndedJobs(
   db: Queryable,
@@ -194,7 +193,7 @@ const requeueFromStartSql = sql<object>`
       priority = greatest(priority, rerun_priority), rerun_priority = NULL
   WHERE id = ANY (:ids::uuid[])`;
 
-/** Without cursor and claim; a run in progress fails its claim check at commit. */
+/** A run in progress fails its claim check at commit. */
 export async function requeueFromStart(tx: Queryable, now: Date, ids: string[]): Promise<void> {
   await requeueFromStartSql.all(tx, { now, ids });
 }
@@ -232,7 +231,7 @@ const bringAllForwardSql = sql<{ connection_id: string }>`
     AND status IN ('queued', 'running')
   RETURNING connection_id`;
 
-/** Queued jobs become due, running ones rerun. Returns the connections with one. */
+/** Queued jobs become due, running ones rerun. */
 export async function bringAllForward(
   tx: Queryable,
   now: Date,
@@ -258,10 +257,7 @@ const markHintedSql = sql<{ connection_id: string }>`
     AND status IN ('queued', 'running')
   RETURNING connection_id`;
 
-/**
- * A run from the connection's cursor follows, also after the current walk. Queued jobs become due unless
- * in backoff. Returns the connections with one.
- */
+/** Another run follows, also after the current walk. Queued jobs become due unless in backoff. */
 export async function markHinted(
   tx: Queryable,
   now: Date,

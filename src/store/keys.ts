@@ -11,7 +11,7 @@ export interface KeyRow {
   prefix: string;
   created_at: Date;
   created_by: string;
-  /** The key used to create it. */
+  /** The key that created it. */
   parent_id: string | null;
   last_used_at: Date | null;
   revoked_at: Date | null;

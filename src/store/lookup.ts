@@ -2,20 +2,20 @@ import type { Queryable } from './database.ts';
 import { appliedVersion } from './schema-version.ts';
 import type { Tables } from './scope.ts';
 
-/** The migration that copies the connections to connection_lookup. */
+/** This migration fills connection_lookup. */
 const filledVersion = 15;
 
 type IsFilled = (db: Queryable) => Promise<boolean>;
 
 export interface Lookup {
   isFilled: IsFilled;
-  /** On the previous release's schema, lists read connections instead of connection_lookup. */
+  /** On the previous schema, lists read connections instead. */
   tables(db: Queryable): Promise<Tables>;
 }
 
 /**
- * Reads the version until the table is filled, once per list: a process that started before the migration
- * uses the table from then on. A version never goes back.
+ * Reads the version once per list until the table is filled: a process started before the migration
+ * notices it. Versions never decrease.
  */
 export function createLookupState(): IsFilled {
   let isFilled = false;

@@ -11,7 +11,7 @@ import { requireSuitable } from './suitable.ts';
 
 export interface MigrationStep {
   name: string;
-  /** Of its statements. Locks are held until the transaction of the step ends. */
+  /** Of its statements. The step's transaction holds locks until it ends. */
   durationMs: number;
 }
 
@@ -19,20 +19,18 @@ export interface MigrationResult {
   schema: string;
   /** In order. */
   applied: string[];
-  /** As `applied`, with durations. */
+  /** `applied` with durations. */
   steps: MigrationStep[];
   version: number;
 }
 
 export interface MigrateOptions {
   ports: Pick<Ports, 'sleep' | 'random' | 'monotonicMs'>;
-  /** An abort ends the retries. */
   signal?: AbortSignal;
-  /** Called after a lock timeout, and before each command outside a transaction. */
+  /** After a lock timeout, and before each command outside a transaction. */
   onProgress: (message: string) => void;
-  /** Later writers queue behind the waiting lock request. */
   lockTimeoutMs?: number;
-  /** Default: this release's. Tests add a future one. */
+  /** Tests add a future one. */
   migrations?: readonly Migration[];
 }
 
@@ -44,9 +42,9 @@ const maxTries = 30;
 type Outcome = { steps: MigrationStep[]; isComplete: boolean } | { holders: string[] };
 
 /**
- * Pending migrations in order, each run of transactional ones in one transaction; a new schema in a single
- * one. An advisory transaction lock makes concurrent calls safe, also through transaction poolers. A pending
- * table lock blocks later writers, so a transaction rolls back after `lockTimeoutMs` and retries.
+ * Consecutive transactional migrations share a transaction; a new schema needs only one. An advisory
+ * transaction lock makes concurrent calls safe, also behind transaction poolers. A waiting table lock
+ * blocks later writers, so a transaction rolls back after `lockTimeoutMs` and retries.
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
   const { ports, signal = never, onProgress, lockTimeoutMs = defaultLockTimeoutMs } = options;
@@ -102,7 +100,7 @@ async function withClient<T>(
   }
 }
 
-/** One transaction. Returns the lock holders after a timeout. */
+/** Returns the lock holders after a timeout. */
 function migrateSome(config: Config['database'], step: Step): Promise<Outcome> {
   return withClient(config, async (client) => {
     try {
@@ -122,8 +120,8 @@ function migrateSome(config: Config['database'], step: Step): Promise<Outcome> {
 const lockPollMs = 250;
 
 /**
- * Polls for the advisory lock: a session that waits in a statement holds a snapshot, for which CREATE INDEX
- * CONCURRENTLY of the lock's holder would wait in turn.
+ * Polls for the advisory lock: a waiting statement holds a snapshot, and the holder's CREATE INDEX
+ * CONCURRENTLY would wait for it.
  */
 async function beginAlone(client: pg.Client, schema: string, { ports, signal }: Step): Promise<void> {
   for (;;) {
@@ -168,7 +166,7 @@ async function applySome(client: pg.Client, config: Config['database'], step: St
   const alone = isOurs ? pending.findIndex((migration) => migration.withoutTransaction) : -1;
   const some = pending.slice(0, alone === -1 ? undefined : Math.max(alone, 1));
   if (isOurs && alone !== 0 && some.length > 0) await lockHotTables(client, step);
-  // The open transaction holds the advisory lock, but no snapshot that CONCURRENTLY would wait for.
+  // The transaction holds the advisory lock, but no snapshot that blocks CONCURRENTLY.
   const steps: MigrationStep[] = [];
   for (const migration of some) {
     const { version, name } = migration;
@@ -185,13 +183,10 @@ const setLockTimeout = (client: pg.Client, ms: number) =>
   client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(ms)]);
 
 const hotTables = 'connections, sync_jobs, signals, feed';
-/** Of each table: together less than deadlock_timeout (1 s), so that no writer is chosen as the victim. */
+/** Per table: the total stays below deadlock_timeout (1 s), so no writer becomes the victim. */
 const hotLockTimeoutMs = 200;
 
-/**
- * Before a migration locks one of them: writers lock two of these tables in either order, because triggers
- * and foreign keys lock the second one.
- */
+/** Before a migration locks one: triggers and foreign keys make writers lock two of them in either order. */
 async function lockHotTables(client: pg.Client, { ports, signal, lockTimeoutMs }: Step): Promise<void> {
   const endMs = ports.monotonicMs() + lockTimeoutMs;
   await setLockTimeout(client, Math.min(hotLockTimeoutMs, lockTimeoutMs));
@@ -211,15 +206,15 @@ async function lockHotTables(client: pg.Client, { ports, signal, lockTimeoutMs }
   await setLockTimeout(client, lockTimeoutMs);
 }
 
-/** The transaction that creates the schema blocks no writer of it, and runs through a transaction pooler. */
+/** Creating the schema blocks no writer and works through a transaction pooler. */
 const textWithin = ({ sql: text }: Migration) => text.replaceAll('INDEX CONCURRENTLY', 'INDEX');
 
 /** A line that ends with `;` ends a command. */
 const commandsOf = (text: string) => text.split(/;$/m).filter((command) => /^\s*[A-Z]/m.test(command));
 
 /**
- * On a session of its own. No lock timeout: CONCURRENTLY does not block writers while it waits, and an
- * interrupted index build starts from the beginning.
+ * On its own session, without a lock timeout: CONCURRENTLY waits without blocking writers, and an
+ * interrupted build starts over.
  */
 function runCommands(
   config: Config['database'],
@@ -238,7 +233,7 @@ function runCommands(
 
 async function enterSchema(client: pg.Client, schema: string): Promise<void> {
   const quoted = pg.escapeIdentifier(schema);
-  // CREATE SCHEMA IF NOT EXISTS needs the CREATE privilege even for an existing schema.
+  // IF NOT EXISTS needs the CREATE privilege even for an existing schema.
   const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
   if (rows.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
   await client.query(`SET LOCAL search_path TO ${quoted}, pg_temp`);

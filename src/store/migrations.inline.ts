@@ -4,16 +4,14 @@ export interface Migration {
   version: number;
   name: string;
   sql: string;
-  /** For CREATE INDEX CONCURRENTLY: each command runs alone, and again if a run was interrupted. */
+  /** For CREATE INDEX CONCURRENTLY: each command runs alone, again after an interruption. */
   withoutTransaction?: boolean;
 }
 
-/** First line of such a file. */
 const withoutTransaction = /^-- No transaction\b/;
 
 const folder = new URL('../store/migrations/', import.meta.url);
 
-/** In order. */
 export const migrations: readonly Migration[] = readdirSync(folder)
   .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
   .sort()

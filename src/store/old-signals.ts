@@ -7,8 +7,8 @@ const oldBatchesSql = sql<Batch & { created_at: Date }>`
   WHERE f.position IS NOT NULL AND f.position >= :from ORDER BY f.position LIMIT :limit`;
 
 /**
- * Stops at the first batch to keep: a search by age would scan the whole feed, and the feed start must
- * not pass a kept batch.
+ * Stops at the first kept batch: the feed start must not pass it, and a search by age would scan the whole
+ * feed.
  */
 export async function oldBatches(
   tx: Queryable,
@@ -26,7 +26,7 @@ export interface OldSignal {
   id: string;
 }
 
-/** No ORDER BY: a sort would read all batches; a nested loop stops at the limit. */
+/** No ORDER BY: a sort would read all batches. */
 const firstSignalsSql = sql<OldSignal>`
   SELECT b.position, b.batch, s.tenant_id, s.id
   FROM ${unnest('b', startColumns)}
@@ -61,8 +61,8 @@ const deleteSignalsSql = sql<{ deleted: number }>`
   SELECT count(*)::int AS deleted FROM gone`;
 
 /**
- * Skips locked signals. By id alone, with statistics of an empty table, the planner scans an index whose
- * last column is the id.
+ * Skips locked signals. By id alone, with statistics of an empty table, the planner scans an index ending
+ * with the id.
  */
 export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promise<number> {
   const row = await deleteSignalsSql.first(tx, { given: signals });

@@ -15,10 +15,7 @@ export interface PageCut {
   maxBytes?: `:${string}`;
 }
 
-/**
- * Limits a subquery by rows and bytes. Compressed size does not bound text size, so up to 8 MB of stored
- * rows are detoasted and measured.
- */
+/** Compressed size does not bound text size, so up to 8 MB of stored rows are detoasted and measured. */
 export function withinBytes(page: string, { columns, order, above, maxBytes }: PageCut): string {
   const byteLimit = maxBytes ?? String(maxPageBytes);
   const stored = columns.map((column) => `coalesce(pg_column_size(p.${column}), 0)`).join(' + ') || '0';

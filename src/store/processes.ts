@@ -38,12 +38,12 @@ export async function insertProcess(
 }
 
 export interface Beat {
-  /** The lease was valid and is renewed. */
+  /** The lease is renewed. */
   held: boolean;
   /** For the caller to reap. */
   expired: string[];
   now_ms: number;
-  /** Their claim is no longer valid. */
+  /** Claims that are no longer valid. */
   lost: LostRun[];
 }
 
@@ -123,7 +123,6 @@ export function lockExpired(tx: Transaction, id: string): Promise<ExpiredProcess
 export interface LostJob {
   id: string;
   connection_id: string;
-  /** From the connection. */
   tenant_id: string;
   provider_slug: string;
   job_type: JobType;
@@ -183,7 +182,7 @@ const writeLossesSql = sql<object>`
   UPDATE :schema.connections c SET losses = w.losses
   FROM ${unnest('w', { connectionId: 'uuid', losses: 'jsonb' })} WHERE c.id = ANY (ARRAY[w.connection_id])`;
 
-/** EXE-9: a crash, on the connections whose jobs the process ran. */
+/** EXE-9: records a crash on the connections of its jobs. */
 export async function writeLosses(tx: Queryable, writes: LossesWrite[]): Promise<void> {
   if (writes.length === 0) return;
   await writeLossesSql.all(tx, { w: writes });

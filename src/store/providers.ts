@@ -13,7 +13,6 @@ const upsertProviderSql = sql<object>`
   WHERE coalesce(excluded.display_name, p.display_name) IS DISTINCT FROM p.display_name
     OR coalesce(excluded.auth_type, p.auth_type) IS DISTINCT FROM p.auth_type`;
 
-/** null keeps a stored value. */
 export async function upsertProvider(
   db: Queryable,
   now: Date,

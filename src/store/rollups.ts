@@ -35,7 +35,7 @@ const addRollupsSql = sql<object>`
   ON CONFLICT (tenant_id, minute, provider_slug, slot) DO UPDATE
   SET ${addCounts}`;
 
-/** Not row by row: objects with this many keys are slow to build. */
+/** Objects with this many keys are slow to build. */
 function columnsOf(writes: readonly RollupWrite[]): Record<string, readonly unknown[]> {
   const values: Record<string, readonly unknown[]> = {};
   for (const name of ['tenantId', 'provider', ...counters] as const)
@@ -100,7 +100,6 @@ const mergeRollupsSql = sql<{ merged: number }>`
   )
   SELECT count(*)::int AS merged FROM fine`;
 
-/** Oldest first. */
 export async function mergeRollups(tx: Queryable, cutoff: Date, limit: number): Promise<number> {
   const row = await mergeRollupsSql.first(tx, { cutoff, limit });
   return row?.merged ?? 0;

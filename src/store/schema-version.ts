@@ -4,7 +4,7 @@ import { migrations as knownMigrations, type Migration } from './migrations.inli
 import { sql } from './sql.ts';
 import { requireSuitable } from './suitable.ts';
 
-/** The first creates the schema of the oldest release that can be upgraded. */
+/** Creates the schema of the oldest upgradable release. */
 export const firstVersion = (migrations: readonly Migration[]) => migrations.at(0)?.version ?? 0;
 export const latestVersion = (migrations: readonly Migration[]) => migrations.at(-1)?.version ?? 0;
 
@@ -15,10 +15,9 @@ export const tableNames = (migrations: readonly Migration[]) => [
   ),
 ];
 
-/** Schema version of the previous release, on which this one runs too: processes can be replaced first. */
+/** This release also runs on the previous schema version: processes can be replaced first. */
 const previousVersion = 11;
 
-/** Throws unless this release runs on the schema. */
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {
   if (!(await requireSuitable(db.query, schema, tableNames(knownMigrations)))) {
     throw new SynclineError('SCHEMA_MISSING', `The database has no Syncline schema "${schema}" yet.`, {
@@ -38,7 +37,6 @@ export async function checkSchema(db: Queryable, schema: string): Promise<number
   return current;
 }
 
-/** A schema that `checkSchema` accepts but `migrate` would change. */
 export const isOutdated = (version: number): boolean => version < latestVersion(knownMigrations);
 
 const appliedVersionSql = sql<{ version: number }>`

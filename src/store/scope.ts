@@ -1,13 +1,13 @@
 import { requireUuid } from '../values/arguments.ts';
 
 /**
- * Relations for FROM, named `:scope.sync_jobs` in statements: the only place where tenant isolation
- * enters SQL. Tables without a tenant column (attempts, feed) are read via rows found here.
+ * FROM relations, such as `:scope.sync_jobs`: tenant isolation in SQL. Only writes of consumers name
+ * the owner themselves. Tables without a tenant column (attempts, feed) are read via rows found here.
  */
 export interface Tables {
   tenants: string;
   connections: string;
-  /** Of a list or search: also has `listed_id`, `listed_tenant_id` and `listed_external_id`, which are indexed. */
+  /** For lists and searches: adds the indexed `listed_id`, `listed_tenant_id` and `listed_external_id`. */
   listed_connections: string;
   sync_jobs: string;
   signals: string;
@@ -38,20 +38,19 @@ const listedColumns = (id: string, alias: string) =>
   `c.*, ${alias}.${id} AS listed_id, ${alias}.tenant_id AS listed_tenant_id, ${alias}.external_id AS listed_external_id`;
 
 /**
- * The tenant of the connection itself is compared too. As `= ANY (ARRAY[…])`, which implies no condition on
- * connections alone: the planner cannot search all connections for those of the tenant.
+ * Also compares the connection's own tenant. `= ANY (ARRAY[…])` implies no condition on connections alone,
+ * so the planner cannot search all connections for the tenant.
  */
 const listedOf = (schema: string, id: string) =>
   `(SELECT ${listedColumns('connection_id', 'l')} FROM ${schema}.connection_lookup l
     JOIN ${schema}.connections c ON c.id = l.connection_id AND c.tenant_id = ANY (ARRAY[l.tenant_id])
     WHERE l.tenant_id = '${id}')`;
 
-/** LEFT JOIN: Postgres omits it where no statement reads the columns of the lookup. */
+/** LEFT JOIN: Postgres omits it if a statement reads no lookup column. */
 const listedOfAll = (schema: string) =>
   `(SELECT ${listedColumns('connection_id', 'l')} FROM ${schema}.connections c
     LEFT JOIN ${schema}.connection_lookup l ON l.connection_id = c.id)`;
 
-/** On a schema without a filled connection_lookup. */
 export function tablesWithoutLookup(schema: string, tenantId?: string): Tables {
   const tables = tablesOf(schema, tenantId);
   return {

@@ -18,7 +18,6 @@ export interface SealedEntry {
   sealed: Buffer;
 }
 
-/** Of a table; its key as text. */
 const sealedStatements = (
   table: SealedTable,
   key: string,
@@ -60,7 +59,6 @@ export function lockSealed(
   return (skip ? lockFree : lock).all(tx, { keyId, after, limit });
 }
 
-/** `generation` and `updated_at` stay. */
 export async function writeSealed(
   tx: Queryable,
   table: SealedTable,

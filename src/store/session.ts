@@ -32,7 +32,7 @@ const sessionSettings = {
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
   enable_nestloop: 'on',
-  // Syncline's own: whether triggers fire, whether due_at is written with metadata, and the feed batch.
+  // Syncline's own: whether triggers fire and derive due_at, and the feed batch.
   'syncline.triggers': 'on',
   'syncline.due_at': 'derived',
   'syncline.batch': '',
@@ -56,8 +56,8 @@ interface SessionKind {
   /** By other clients between transactions (transaction pooler). */
   isShared: boolean;
   /**
-   * Only if role or database sets read-only. If the server (maintenance, disk almost full) or the URL
-   * does, the engine stays read-only and reports it.
+   * Only for a setting of role or database. A read-only server (maintenance, disk almost full) or URL
+   * stays read-only and is reported.
    */
   overridesReadOnly: boolean;
   /** Empty if shared. */
@@ -68,13 +68,10 @@ const sessionKinds = new WeakMap<pg.ClientBase, SessionKind>();
 const kindOf = (client: pg.ClientBase): SessionKind =>
   sessionKinds.get(client) ?? { isShared: true, overridesReadOnly: false, settings: {} };
 
-/** A shared session keeps no state: statements set it in a transaction. */
+/** A shared session keeps no state: transactions set it. */
 export const isShared = (client: pg.ClientBase): boolean => kindOf(client).isShared;
 
-/**
- * Not on a shared session: a pooler assigns its own backend keys, so the client's process id differs
- * from pg_backend_pid().
- */
+/** Not on a shared session, where a pooler's backend keys differ from pg_backend_pid(). */
 export async function openSession(client: pg.ClientBase, extra: Settings, timeoutMs: number): Promise<void> {
   const settings = { ...sessionSettings, ...extra };
   const assigned = [...setConfigs(settings, false), transactionTimeout(false)];

@@ -82,7 +82,6 @@ export const signalColumns = `
   s.dedupe_key`;
 export const signalColumnsWithPayload = `${signalColumns}, s.payload::text AS payload`;
 
-/** Columns that count towards the page size. */
 export const largeColumns = ['kind', 'dedupe_key'];
 export const largeColumnsWithPayload = [...largeColumns, 'payload'];
 
@@ -121,7 +120,6 @@ const listSignalsWithPayloadSql = sql<SignalRow & Listed>`
   SELECT ${signalColumnsWithPayload}, s.has_more
   FROM ${withinBytes(signalsPage, { ...signalsCut, columns: largeColumnsWithPayload })} s ORDER BY s.id DESC`;
 
-/** Newest first. */
 export function listSignals(
   db: Queryable,
   { tenantId, from, until, provider, kind, jobId }: SignalFilter,
@@ -172,7 +170,6 @@ const listReceivedWithPayloadSql = sql<SignalRow & ReceivedKey & Listed>`
   FROM ${withinBytes(receivedPage, { ...receivedCut, columns: largeColumnsWithPayload })} s
   ORDER BY s.received_at DESC, s.id DESC`;
 
-/** Newest first. */
 export function listReceived(
   db: Queryable,
   connectionId: string,

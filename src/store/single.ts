@@ -24,14 +24,10 @@ export interface SingleOptions {
   name: string;
   /** Per connect and statement; a timeout drops the socket. */
   timeoutMs: number;
-  /** Before the first statement. */
   onConnect?: (client: pg.Client) => Promise<void>;
 }
 
-/**
- * For statements that must not wait for a busy pool. Connects on first use, and again after a socket
- * error or timeout.
- */
+/** For statements that must not wait for a busy pool. Reconnects after a socket error or timeout. */
 export function openSingle({
   config,
   ports,

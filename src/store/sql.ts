@@ -4,20 +4,19 @@ type Names = Pick<Queryable, 'schema' | 'tables'>;
 type Values = Record<string, unknown>;
 
 /**
- * `:schema.sync_jobs` is the table, `:scope.sync_jobs` the rows of it that the caller may see
- * (scope.ts), `:limit` a parameter. In psql: `\set schema syncline`, `\set scope syncline`.
+ * `:schema.sync_jobs` is the table, `:scope.sync_jobs` its rows visible to the caller (scope.ts), `:limit`
+ * a parameter. In psql: `\set schema syncline`, `\set scope syncline`.
  */
 export interface Statement<Row extends object> {
-  /** As sent. */
   text(names: Names): string;
   all(db: Queryable, values?: Values): Promise<Row[]>;
   first(db: Queryable, values?: Values): Promise<Row | undefined>;
 }
 
-/** All, once their modules are loaded; a test prepares each. */
+/** A test prepares each. */
 export const statements: Statement<object>[] = [];
 
-/** At module level, with constants only: the text is built once per schema and scope. */
+/** At module level, with constants only: built once per schema and scope. */
 export function sql<Row extends object>(
   strings: TemplateStringsArray,
   ...parts: (string | number)[]
@@ -48,7 +47,7 @@ export function sql<Row extends object>(
   return statement;
 }
 
-/** A list of rows, or of columns by name, as a relation; `tenantId` becomes `tenant_id`. */
+/** Rows, or columns by name, as a relation; `tenantId` becomes `tenant_id`. */
 export function unnest(alias: string, types: Record<string, string>, ordinality?: string): string {
   const arrays = Object.entries(types).map(([key, type]) => `:${alias}.${key}::${type}[]`);
   const columns = Object.keys(types).map((key) => key.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`));

@@ -7,13 +7,13 @@ interface DatabaseTraits {
   replication_role: string;
   /** `schema_migrations` has our columns. */
   is_ours: boolean;
-  /** Tables with names that Syncline uses. */
+  /** Tables with Syncline's names. */
   taken: string[];
 }
 
 /**
- * DB-5: throws if unusable; returns whether the tables are Syncline's, which another program's
- * `schema_migrations` does not prove.
+ * DB-5: throws if unusable. Returns whether the tables are Syncline's: another program may own
+ * `schema_migrations`.
  */
 export async function requireSuitable(
   query: Query,

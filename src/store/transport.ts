@@ -1,7 +1,7 @@
 import pg from 'pg';
 
 export interface Transport {
-  /** A host name, an address, or the folder of a Unix socket. */
+  /** Host name, address or folder of a Unix socket. */
   host: string;
   tls: 'off' | 'unverified' | 'verified';
 }
@@ -9,7 +9,7 @@ export interface Transport {
 /** @types/pg declares only the flag. */
 type TlsOptions = boolean | { rejectUnauthorized?: boolean };
 
-/** How the driver connects to `url`, including PGHOST and PGSSLMODE. Opens no connection. */
+/** As the driver connects, including PGHOST and PGSSLMODE; opens no connection. */
 export function transportOf(url: string | undefined): Transport {
   const { host, ssl } = new pg.Client({ connectionString: url }) as { host: string; ssl: TlsOptions };
   if (!ssl) return { host, tls: 'off' };

@@ -29,7 +29,6 @@ const upsertWebhookSql = sql<object>`
   ON CONFLICT (connection_id) DO UPDATE
   SET key_id = excluded.key_id, sealed = excluded.sealed, created_at = excluded.created_at`;
 
-/** Replaces an existing secret. */
 export async function upsertWebhook(tx: Queryable, now: Date, webhook: NewWebhook): Promise<void> {
   await upsertWebhookSql.all(tx, {
     connectionId: webhook.connectionId,

@@ -25,7 +25,7 @@ export interface ContextOptions {
   log?: Logger | undefined;
   fetch?: typeof fetch | undefined;
   budgets?: Budgets | undefined;
-  /** Replaces parts of the system's clock, such as `sleep` to skip pauses. */
+  /** Replaces parts of the clock, such as `sleep` to skip pauses. */
   clock?: Partial<Clock> | undefined;
 }
 

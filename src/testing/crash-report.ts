@@ -2,7 +2,7 @@ export interface CrashReport {
   /** Of the baseline. 0 requests: the connector does not use `context.fetch`. */
   requests: number;
   pages: number;
-  /** Before and after every request, and before every page is stored. */
+  /** Before and after every request, and before storing pages. */
   crashes: number;
   signals: number;
   faults: number;

@@ -35,7 +35,7 @@ export interface Round {
 
 /** Longer walks count as endless. */
 const maxRuns = 10_000;
-/** Only one fault is injected: more failures mean no recovery. */
+/** One fault is injected: more failures mean no recovery. */
 const maxFailures = 10;
 
 /** Resumes as the engine would. */
@@ -64,7 +64,6 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
     return Object.assign(Object.create(first) as Connector, { sync });
   }
 
-  /** The connector's fetch during one process lifetime. */
   function fetchOf(processLifetime: AbortController, send: typeof fetch): typeof fetch {
     const stopAt = (at: Stop['at'], n: number) => {
       if (!processLifetime.signal.aborted && isNextStop(at, n)) crash();
@@ -110,7 +109,7 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
   }
 
   let problem = await walk();
-  // One stream of several may have failed: the run succeeds, and that stream is read at the next interval.
+  // If one of several streams failed, the run succeeds and the next run reads it.
   if (problem === undefined && fault && mayEndRun.has(fault.kind)) problem = await walk();
   return { connection, requests, pages, hits, problem, again: walk };
 }

@@ -17,16 +17,16 @@ import { sampleOf, seededRandom } from './sample.ts';
 export interface CrashTestOptions extends MemoryOptions {
   /** Resets the provider before every round. */
   reset?: (() => void | Promise<void>) | undefined;
-  /** Changes the provider after n requests, for example an edit during a walk. */
+  /** Changes the provider after n requests. */
   meanwhile?: ((requests: number) => void | Promise<void>) | undefined;
   /**
    * Throws if the stored signals are wrong. Default: they equal the baseline. Required if the provider
-   * changes during a round: the versions seen depend on timing.
+   * changes during a round: versions depend on timing.
    */
   check?: ((connection: MemoryConnection) => void | Promise<void>) | undefined;
   /** Changes the provider after the first sync. The second must find what a new connection finds. */
   later?: (() => void | Promise<void>) | undefined;
-  /** Expected signals. Otherwise, those the connector never finds go unnoticed. */
+  /** Expected signals. Without it, signals never found go unnoticed. */
   expected?: number | undefined;
   /** At every request, at a sample of 12 (default), or none. */
   faults?: 'every' | 'sample' | 'none' | undefined;
@@ -60,7 +60,7 @@ const defaultRounds = 1000;
 const maxProblems = 10;
 
 /**
- * Repeats a sync with a crash before and after each request and before each page is stored, and with faulty
+ * Repeats a sync with crashes before and after each request and before storing each page, and with faulty
  * responses. Throws if signals are lost or duplicated.
  */
 export async function crashTest(

@@ -54,21 +54,21 @@ export interface MemoryConnection {
   readonly signals: readonly MemorySignal[];
   readonly cursor: unknown;
   readonly status: 'active' | 'needs_auth';
-  /** Whether a follow-up or retry is queued. */
+  /** A follow-up or retry is queued. */
   readonly isWaiting: boolean;
   /**
-   * Runs the queued job, or a new one of this type. Ignores delays: a job in backoff runs immediately, and a
-   * `needs_auth` connection is resumed.
+   * Runs the queued job or a new one, without delay: a job in backoff runs immediately, a `needs_auth`
+   * connection resumes.
    */
   run(options?: RunChoice): Promise<MemoryRun>;
-  /** Runs jobs until no follow-up is queued or one fails; returns the runs in order. */
+  /** Runs jobs until no follow-up is queued or one fails. */
   sync(options?: { type?: JobType; maxRuns?: number }): Promise<MemoryRun[]>;
 }
 
 export interface RunChoice {
   type?: JobType;
   abortSignal?: AbortSignal;
-  /** Simulates a crash before the commit: the job is requeued unchanged. */
+  /** Simulates a crash before the commit: requeues the job unchanged. */
   lost?: boolean;
 }
 

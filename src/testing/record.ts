@@ -18,8 +18,8 @@ const maxBytes = 50 * 1024 * 1024;
 const transportHeaders = new Set(['content-encoding', 'content-length', 'transfer-encoding', 'connection']);
 
 /**
- * A fetch that records exchanges to a new file, secrets redacted. Review it before committing: secrets
- * without a telling name are not detected.
+ * Records exchanges to a new file with secrets redacted. Review it before committing: secrets without a
+ * telling name are not detected.
  */
 export function recordTraffic(file: string, options: RecordOptions = {}): typeof fetch {
   const send = options.fetch ?? systemPorts.fetch;

@@ -17,10 +17,10 @@ export interface ReplayOptions {
   secrets?: readonly string[] | undefined;
 }
 
-/** A fetch that answers from a recording, without network access. */
+/** A fetch that answers from a recording. */
 export interface Replay {
   (...request: Parameters<typeof fetch>): Promise<Response>;
-  /** Recorded requests not made yet, such as `GET https://…`. */
+  /** Recorded requests not made yet. */
   unused(): string[];
   /** Requests made that are not recorded, or not as often. */
   unrecorded(): string[];
@@ -29,7 +29,7 @@ export interface Replay {
 
 const maxNamed = 3;
 
-/** Matches requests by method, URL and body, ignoring secrets; repeated requests in recorded order. */
+/** Matches method, URL and body, ignoring secrets; repeated requests in recorded order. */
 export function replayTraffic(file: string, { repeat = false, secrets = [] }: ReplayOptions = {}): Replay {
   const exchanges = readExchanges(file).map((exchange) => ({
     exchange,

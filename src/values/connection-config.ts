@@ -5,9 +5,7 @@ import { maxConfigBytes } from './limits.ts';
 import { hidden, hiddenField } from './redact.ts';
 import { check } from './standard-schema.ts';
 
-/**
- * Validates early instead of in the first run. Without the connector, only size and placeholders are checked.
- */
+/** Before the first run. Without the connector, checks only size and placeholders. */
 export async function requireConfig(
   name: string,
   config: unknown,

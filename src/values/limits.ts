@@ -1,6 +1,6 @@
 /** For data from outside; those of HTTP requests are in `http/context.ts`. */
 
-/** Nesting of JSON. Thousands of levels overflow the stack of recursive readers. */
+/** Thousands of levels overflow the stack of recursive readers. */
 export const maxDepth = {
   /** API arguments and request bodies. */
   argument: 100,
@@ -10,7 +10,7 @@ export const maxDepth = {
   stored: 1000,
 };
 
-/** One page; a process holds up to `executor.concurrency` of them. */
+/** Per page; a process holds up to `executor.concurrency` of them. */
 export const maxResult = {
   signals: 100_000,
   /** All payloads, as JSON. */
@@ -43,13 +43,13 @@ export const maxPageBytes = 8 * 1024 * 1024;
 /** Names from other tables are truncated: `maxPageBytes` does not count them. */
 export const maxNameLength = 500;
 
-/** In audit events; the job has the complete cursor. */
+/** The job has the complete cursor. */
 export const maxEventCursorBytes = 2048;
 
-/** Stored with jobs; some are whole HTML pages. */
+/** Some are whole HTML pages. */
 export const maxErrorLength = 2000;
 
-/** Stored with a run; the process's log has all lines. */
+/** The process's log has all lines. */
 export const maxRunLog = { lines: 100, messageLength: 1000, fieldsLength: 2000 };
 
 /** Longer JSON in `connections.schedule` cannot be valid. */

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { uuidPattern } from './uuid.ts';
 
 /**
- * One zod schema per entity describes the library's value (camelCase, Date, undefined); `jsonOf` derives
- * the JSON of API and CLI (snake_case, ISO-8601, null), values and types.
+ * One zod schema per entity describes the library's value (camelCase, Date, undefined); `jsonOf` derives the
+ * JSON of API and CLI (snake_case, ISO-8601, null).
  */
 
-// Constants: a schema takes about 20 µs to build, and every command loads the models.
+// Constants: building a schema takes about 20 µs, and every command loads them.
 export const uuid = z
   .string()
   .regex(uuidPattern, 'must be a UUID')
@@ -61,11 +61,11 @@ export type Json<T> = unknown extends T
 
 export interface ToJson<Value, Shown> {
   (value: Value): Json<Shown>;
-  /** Describes the JSON, in camelCase. */
+  /** Of the JSON, in camelCase. */
   readonly schema: z.ZodType<Shown>;
 }
 
-/** How JSON gets fields that the value lacks or has as another type; others may be replaced. */
+/** For JSON fields that the value lacks or has as another type. */
 type Computed<Value, Shown> = {
   [Key in keyof Shown as Key extends keyof Value ? (Value[Key] extends Shown[Key] ? never : Key) : Key]: (
     value: Value,
@@ -73,7 +73,7 @@ type Computed<Value, Shown> = {
 } & { [Key in keyof Shown]?: (value: Value) => Shown[Key] };
 
 export function jsonOf<Model extends z.ZodObject>(model: Model): ToJson<z.output<Model>, z.output<Model>>;
-/** `shown` describes JSON that differs from the library, and `computed` gets those fields. */
+/** `shown` describes JSON that differs from the library; `computed` provides it. */
 export function jsonOf<Model extends z.ZodObject, Shown extends z.ZodObject>(
   model: Model,
   shown: Shown,
@@ -93,7 +93,6 @@ type Convert = (value: unknown) => unknown;
 
 export const snakeCase = (key: string) => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** The schema inside `maybe`, else undefined. */
 export function maybeOf(schema: z.core.$ZodType): z.ZodType | undefined {
   if (!(schema instanceof z.ZodUnion)) return undefined;
   const [inner, absent] = schema.options as z.ZodType[];
@@ -103,7 +102,7 @@ export function maybeOf(schema: z.core.$ZodType): z.ZodType | undefined {
 /** Empty if a Date cannot represent it. */
 const iso = (at: Date) => (Number.isNaN(at.getTime()) ? '' : at.toISOString());
 
-/** Undefined: no conversion. The schema is walked once; responses are not parsed. */
+/** Undefined: no conversion. Walks the schema once; responses are not parsed. */
 function converterOf(schema: z.core.$ZodType): Convert | undefined {
   const inner = maybeOf(schema);
   if (inner) return converterOf(inner);
@@ -126,7 +125,7 @@ function objectConverter({ shape }: z.ZodObject, computed: Getters = {}): Conver
     convert: converterOf(field),
   }));
   const required = fields.filter(({ isOptional }) => !isOptional);
-  // Cloning an object from JSON.parse is several times faster than adding its keys in a loop.
+  // Cloning a parsed object is several times faster than adding its keys in a loop.
   const nulls = JSON.parse(
     JSON.stringify(Object.fromEntries(required.map(({ name }) => [name, null]))),
   ) as Record<string, unknown>;

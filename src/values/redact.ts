@@ -13,16 +13,14 @@ export const isSecretName = (name: string) => secretName.test(name);
 const secretParameter = /key(?!word)|^(?:x[_-])?(?:auth|signature|sig|session(?:[_-]?id)?)$/i;
 
 /**
- * Of headers, query and form parameters, environment variables and API arguments. More names are secret
- * there: in JSON, `key` and `sort_key` are ordinary fields.
+ * Of headers, parameters, environment variables and API arguments, where more names are secret: in JSON,
+ * `key` and `sort_key` are ordinary fields.
  */
 export const isSecretParameter = (name: string) => isSecretName(name) || secretParameter.test(name);
 
 const pageToken = /(?:page|sync|delta|skip|next|prev\w*|continuation)[_-]?token/i;
 
-/**
- * Page and sync tokens have secret names but are positions; recordings need them to tell requests apart.
- */
+/** Page and sync tokens are positions despite their names; recordings need them to tell requests apart. */
 export const isPageToken = (name: string) => pageToken.test(name);
 
 export function jsonWithoutSecrets(value: unknown): string {
@@ -43,7 +41,7 @@ export function hiddenField(value: unknown): string | undefined {
   return found;
 }
 
-/** In fields with secret names, also nested; `isSecret`: all. */
+/** Of fields with secret names, also nested; `isSecret`: all. */
 export function secretTexts(value: unknown, isSecret = false): string[] {
   if (typeof value === 'string') return isSecret ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
@@ -109,8 +107,8 @@ const inLog = new RegExp(
 );
 
 /**
- * For lines of other programs: `token: …`, `Authorization: Bearer …`. Too broad for providers' messages,
- * such as `invalid token: expired`.
+ * For other programs' lines: `token: …`, `Authorization: Bearer …`. Too broad for providers' messages, such
+ * as `invalid token: expired`.
  */
 export const redactNamedInLog = (line: string) => line.replaceAll(inLog, `$1${hidden}`);
 

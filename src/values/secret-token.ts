@@ -4,7 +4,6 @@ import { createHash, randomBytes } from 'node:crypto';
 export const newSecret = () => randomBytes(32).toString('base64url');
 export const hashOf = (secret: string) => createHash('sha256').update(secret).digest();
 
-/** API keys are recognised by it. */
 export const keyStart = 'syn_';
 export const publicPrefixLength = 10;
 

@@ -30,13 +30,13 @@ export class JsonText {
 /** The running call of synchronous `jsonParts`. */
 let writing: { mark: string; texts: string[] } | undefined;
 
-/** Parts to concatenate: stored JSON is neither parsed nor copied. */
+/** To concatenate: stored JSON is neither parsed nor copied. */
 export function jsonParts(value: unknown): string[] {
   const mark = randomUUID();
   const texts: string[] = [];
   writing = { mark, texts };
   try {
-    // No replacer: JSON.stringify would call it for every value.
+    // JSON.stringify would call a replacer for every value.
     const frame = JSON.stringify(value);
     if (texts.length === 0) return [frame];
     return frame.split(`"${mark}"`).flatMap((part, i) => [part, texts[i] ?? '']);

@@ -20,7 +20,6 @@ export function suggestion(name: string, known: readonly string[]): string {
   return closest ? `Did you mean ${closest}?` : `Known: ${known.join(', ')}.`;
 }
 
-/** The first key that is not known, with a suggestion. */
 export function unknownKey(value: object, known: readonly string[]): string | undefined {
   for (const key of Object.keys(value))
     if (!known.includes(key))

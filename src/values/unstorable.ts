@@ -1,7 +1,5 @@
 import { maxDepth } from './limits.ts';
 
-/** Values that Postgres cannot store as text or JSON. */
-
 export interface Unstorable {
   /** Such as `config.name` or `cursor[3]`. */
   path: string;

@@ -3,13 +3,13 @@ import { createSemaphore, type Semaphore } from '../platform/semaphore.ts';
 import { yieldToLoop } from '../platform/slices.ts';
 import { isPermanent, isTransient } from '../store/database-errors.ts';
 
-/** Not written: another transaction locks the connection. */
+/** Another transaction locks the connection. */
 export const held = Symbol('held');
 
 export type Locking = 'skip' | 'wait';
 
 export interface LockedBatchOptions<Item, Result> {
-  /** One transaction, results in item order; with `skip`, `held` for locked connections. */
+  /** Results in item order; with `skip`, `held` for locked connections. */
   write: (items: Item[], locking: Locking) => Promise<(Result | typeof held)[]>;
   sizeOf?: (item: Item) => number;
   gate: Semaphore;
@@ -22,10 +22,7 @@ export interface LockedBatchOptions<Item, Result> {
 const maxItems = 200;
 const maxSize = 16 * 1024 * 1024;
 
-/**
- * One transaction at a time. Items of a locked connection wait, in order, in separate ones, one per
- * connection.
- */
+/** One transaction at a time. Items of each locked connection wait, in order, in one of their own. */
 export function createLockedBatches<Item extends { connectionId: string }, Result>(
   options: LockedBatchOptions<Item, Result>,
 ): (item: Item) => Promise<Result> {
@@ -43,7 +40,6 @@ export function createLockedBatches<Item extends { connectionId: string }, Resul
     ...common,
     run: (items) => gate.run(() => write(items, 'skip')),
   });
-  /** Locked ones only. */
   const alone = new Map<string, Batches<Item, Result | typeof held>>();
 
   function aloneFor(connectionId: string): Batches<Item, Result | typeof held> {

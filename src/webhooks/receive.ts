@@ -27,7 +27,7 @@ export interface ReceiverContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
-  /** Bounds the pool connections of deliveries. */
+  /** Bounds pool connections. */
   gate: Semaphore;
   maxHeld: number;
 }
@@ -45,7 +45,7 @@ const maxBatchItems = 500;
 /** Slack times out after three seconds. */
 const reactionTimeoutMs = 2000;
 const noteIntervalMs = 60_000;
-/** One failure repeats with thousands of deliveries. */
+/** One failure repeats in thousands of deliveries. */
 const logIntervalMs = 60_000;
 
 const tooMany = () =>
@@ -59,10 +59,7 @@ const unreadableSecret = () =>
     hint: 'Add its key to SYNCLINE_CREDENTIALS_KEYS, or create the webhook again.',
   });
 
-/**
- * Every rejection costs one lookup, one decryption and one HMAC (against a decoy): timing does not reveal the
- * cause.
- */
+/** Timing does not reveal why: every rejection costs one lookup, decryption and HMAC (against a decoy). */
 export function createReceiver(context: ReceiverContext): Receive {
   const { db, ports, log, connectors, vault } = context;
   const limits = { maxWaiting, refusal: tooMany };
@@ -138,7 +135,7 @@ export function createReceiver(context: ReceiverContext): Receive {
     }
   }
 
-  /** If it fails, the delivery still counts as a hint. */
+  /** On failure, the delivery still is a hint. */
   async function react(connector: Connector, row: RecipientRow, delivery: Delivery): Promise<Reaction> {
     const { webhook, configSchema } = connector;
     if (!webhook?.react) return {};

@@ -12,7 +12,7 @@ export interface Received {
 }
 
 /**
- * Each under its own `webhook` job. The connections are locked: a signal that also comes by polling is stored
+ * Each under its own `webhook` job. The connections are locked: a signal that polling also finds is stored
  * once. Without a new signal nothing is written.
  */
 export async function storeReceived(

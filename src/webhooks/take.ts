@@ -13,10 +13,7 @@ export interface Taken extends Received {
   isHint: boolean;
 }
 
-/**
- * Hints of a connection are merged; if one is pending, nothing is locked or written. Too many for audit
- * events.
- */
+/** Merges hints of a connection; if one is pending, locks and writes nothing. No audit: too many. */
 export async function takeAll(
   { db, ports }: { db: Database; ports: Ports },
   taken: readonly Taken[],
@@ -29,7 +26,7 @@ export async function takeAll(
   const done = await db.transaction(async (tx) => {
     const { active, locked } = await lockActive(tx, idsOf([...rest]), locking);
     await placeHints(tx, ports, [...rest].filter(isNewHint), active);
-    // Last: row locks of the statistics block other transactions.
+    // Last: statistics rows block other transactions.
     const received = [...rest].filter(({ signals }) => signals.length > 0);
     if (received.length > 0) await storeReceived(tx, ports, received, active);
     return locked;

@@ -17,7 +17,7 @@ export const webhookContext = (owner: { tenantId: string; connectionId: string }
 const secretLength = { min: 16, max: 500 };
 
 export interface WebhooksApi {
-  /** Sets the secret of its deliveries; default: random. The previous secret stops working. */
+  /** Sets the secret of deliveries; default: random. The previous one stops working. */
   create(
     connectionId: string,
     options?: { secret?: string | undefined } & AuditNote,
@@ -25,7 +25,7 @@ export interface WebhooksApi {
 
   get(connectionId: string): Promise<ConnectionWebhook>;
 
-  /** Deliveries signed with its secret are rejected. */
+  /** Deliveries are rejected. */
   remove(connectionId: string, note?: AuditNote): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ function requireSecret(secret: unknown): void {
     });
 }
 
-/** The process that receives deliveries may have unknown connectors. */
+/** The receiving process may have unknown connectors. */
 function requireWebhookSupport(connectors: ReadonlyMap<string, Connector>, provider: string): void {
   const connector = connectors.get(provider);
   if (connector && !connector.webhook)

@@ -3,7 +3,7 @@ import type { AttemptRow } from '../../store/attempts.ts';
 import { formatDuration } from '../../values/duration.ts';
 import { attemptFromRow, type Job, type JobDetail } from './model.ts';
 
-/** The recorded runs, plus the last one, which only the job row describes. */
+/** The last run is only in the job row. */
 export function detailOf(
   job: Job,
   claimId: string | null,
@@ -11,7 +11,7 @@ export function detailOf(
   { caller, nowMs }: { caller: Caller; nowMs: number },
 ): JobDetail {
   const runs = recorded.map((row) => attemptFromRow(row, caller));
-  // A job cancelled in the queue has no claim any more; match its last run by start time.
+  // A job cancelled in the queue has no claim: match by start time.
   const isLastRecorded = recorded.some(
     (row) => row.claim_id === claimId || row.started_at.getTime() === job.startedAt?.getTime(),
   );

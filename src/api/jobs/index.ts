@@ -44,7 +44,7 @@ export interface ListedJobs extends PageRequest {
   status?: JobStatus | undefined;
   provider?: string | undefined;
   type?: JobType | undefined;
-  /** Created (by id) at or after `since`, and before `until`. */
+  /** Created at or after `since`, and before `until`. */
   since?: Date | undefined;
   until?: Date | undefined;
 }
@@ -57,8 +57,8 @@ export interface JobsApi {
   get(id: string): Promise<JobDetail>;
 
   /**
-   * Cancels a queued or running job. A running one is aborted and stores nothing. The connection's next run
-   * is one interval from now.
+   * Cancels a queued or running job. A running one is aborted and stores nothing. The connection's next
+   * run is one interval from now.
    */
   cancel(id: string, note?: AuditNote): Promise<Job>;
 
@@ -113,7 +113,7 @@ export function createJobs({
 
       async function byConnection(id: string): Promise<Page<JobWithCursors & HistoryKey & Listed>> {
         const rows = await listHistory(db, id, filter, { before: historyKey(cursor), limit: limit + 1 });
-        // Retention bounds a connection's history, so the list is not cut by scanned rows.
+        // Retention bounds a connection's history: the scan has no limit.
         return filteredPage('history', rows, keyInHistory, async () => undefined);
       }
     },
@@ -188,12 +188,12 @@ export function createJobs({
       const found = await findJob(tx, id, 'FOR UPDATE');
       if (!found || !connection) throw notFound(`job ${id}`);
       requireNotDeleting(connection);
-      // EXE-13: tenant and provider come from the connection, not from the job row.
+      // EXE-13: tenant and provider of the connection, not of the job row.
       const { tenant_id, provider_slug } = connection;
       const job = { ...found, tenant_id, provider_slug };
       const changed = await work(tx, job, tx.now);
       await wakeIfRunnable(tx, tx.now, connection_id);
-      // Read before COMMIT: it shows this change, not a later one.
+      // Before COMMIT: shows this change, not a later one.
       return toJob(await existing(changed, tx));
     });
   }

@@ -82,7 +82,7 @@ const jobDetail = job.extend({
   runs: z.array(attempt),
 });
 
-/** A job with a summary and its stored runs: the newest, up to about 8 MB of errors and logs. */
+/** With its stored runs: the newest, up to about 8 MB of errors and logs. */
 export interface JobDetail extends z.output<typeof jobDetail> {}
 
 const computed = { durationMs: maybe(z.number()), error: maybe(jobError) };
@@ -118,7 +118,7 @@ const hints: Record<string, string> = {
   process_died: 'Find out why these processes died: memory limits, native crashes, calls of process.exit().',
 };
 
-/** Other writers may have stored any JSON as the error. */
+/** Other writers may have stored any JSON. */
 function errorOf(failure: JobFailure | undefined): z.output<typeof jobError> | undefined {
   if (failure === undefined) return undefined;
   const text = (value: unknown, fallback: string) => (typeof value === 'string' ? value : fallback);
@@ -174,7 +174,7 @@ export const statusOf = ({ status }: Pick<JobRow, 'status'>): JobStatus =>
 export const durationMs = (from: Date | null | undefined, to: Date | null | undefined) =>
   from && to ? Math.max(0, to.getTime() - from.getTime()) : undefined;
 
-/** EXE-9: `deaths` lists the hosts and pids of dead processes; shown to operators only. */
+/** EXE-9: only operators see `deaths`, which has hosts and pids. */
 function failureOf(error: unknown, { tenantId }: Caller): JobFailure | undefined {
   if (!isObject(error) || !Array.isArray(error['deaths'])) return (error as JobFailure | null) ?? undefined;
   const { deaths, ...rest } = error;

@@ -13,8 +13,8 @@ import type { GithubSignal } from './signal-schemas.ts';
 import { commitSignal } from './signals.ts';
 
 /**
- * Compares branch heads, as merges add commits with old dates. Fixed heads keep pages from shifting.
- * `watermark`: head of the last complete walk.
+ * Compares branch heads: merges add commits with old dates. Fixed heads keep pages stable. `watermark`:
+ * head of the last complete walk.
  */
 export async function readCommits(
   http: Http,
@@ -74,7 +74,7 @@ async function allCommits(http: Http, repository: string, query: string) {
   return { commits: data, headers };
 }
 
-/** 404: after a force push the old head is missing or unrelated. Read all commits again. */
+/** 404 after a force push: reads all commits again. */
 async function newCommits(http: Http, repository: string, range: string, query: string) {
   const { data, headers } = await http.get(`repos/${repository}/compare/${range}?${query}`, {
     schema: comparisonShape,

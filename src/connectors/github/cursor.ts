@@ -29,7 +29,6 @@ export function fitCursor(cursor: Cursor): Cursor {
 /** Uncommitted writes may appear this far back. */
 const unsettledMs = 60_000;
 
-/** Capped at one minute before the response. */
 export function settledTime(newest: string, headers: Headers): string {
   const settledMs = Date.parse(headers.get('date') ?? '') - unsettledMs;
   return Date.parse(newest) > settledMs ? isoSeconds(settledMs) : newest;

@@ -78,7 +78,6 @@ function streamsOf({ repositories, resources }: Config) {
   return streams;
 }
 
-/** On the site, not on the API host. */
 function addressesOf(baseUrl: string) {
   const api = new URL(baseUrl);
   const site = api.hostname === 'api.github.com' ? 'https://github.com' : api.origin;

@@ -89,8 +89,7 @@ async function readList<Item extends { updated_at: string }>(
 const latest = (time: string, other = time) => (Date.parse(other) > Date.parse(time) ? other : time);
 
 /**
- * If the list ended within one second's pages, start at the next second once settled; otherwise every
- * sync rereads them.
+ * If one second fills several pages, starts at the next settled second; otherwise every sync rereads them.
  */
 function settledSince(last: string, isWithinPages: boolean, headers: Headers): string {
   const since = settledTime(last, headers);

@@ -15,8 +15,8 @@ import { pullRequestSignal } from './signals.ts';
 const firstPage = 'state=all&sort=updated&direction=desc&per_page=100';
 
 /**
- * No `since`: reads from the newest change to the watermark. Changes during the walk move to the top;
- * the next walk finds them.
+ * Reads from the newest change to the watermark, without `since`. The next walk finds changes made during
+ * this one.
  */
 export async function readPullRequests(
   http: Http,

@@ -15,8 +15,8 @@ import { releaseSignal } from './signals.ts';
 const perPage = 100;
 
 /**
- * Requests every page, conditionally: releases have no change time and are sorted by commit. Moving one
- * changes the ETags of its pages. `watermark`: newest publication time.
+ * Requests every page, conditionally: releases are sorted by commit, without a change time; moving one
+ * changes its pages' ETags. `watermark`: newest publication time.
  */
 export async function readReleases(
   http: Http,

@@ -31,7 +31,6 @@ export const issueShape = z.object({
   ...issueFields,
   state_reason: z.string().nullish(),
   comments: z.number().nullish(),
-  /** Only on pull requests. */
   pull_request: z.unknown().optional(),
 });
 

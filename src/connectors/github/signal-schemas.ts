@@ -16,7 +16,7 @@ const issueComment = typeOnly<PayloadOf<typeof issueCommentSignal>>();
 const reviewComment = typeOnly<PayloadOf<typeof reviewCommentSignal>>();
 const release = typeOnly<PayloadOf<typeof releaseSignal>>();
 
-/** Payloads are built from validated responses. `deleted` and `transferred` come from webhooks. */
+/** `deleted` and `transferred` come from webhooks. */
 export const signalSchemas = {
   'issue.created': issue,
   'issue.updated': issue,

@@ -3,8 +3,8 @@ import type { Commit, Issue, IssueComment, PullRequest, Release, ReviewComment }
 import type { GithubSignal } from './signal-schemas.ts';
 
 /**
- * For polling and webhooks: one payload and key per version. Lists show state, not events, so kinds
- * other than `updated` need a timestamp as proof.
+ * Polling and webhooks build the same payload and key per version. Lists show state, not events: kinds
+ * other than `updated` need a timestamp.
  */
 
 export function issueSignal(repository: string, issue: Issue) {
@@ -101,8 +101,8 @@ const commentKind = <Item extends string>(
 ) => `${item}.${created_at === updated_at ? 'created' : 'updated'}` as const;
 
 /**
- * Commits are immutable: no version in the key. The repository is in it, as forks share commits. No
- * email addresses (personal data).
+ * The key has no version (commits are immutable) but the repository (forks share commits). No email
+ * addresses (personal data).
  */
 export function commitSignal(repository: string, item: Commit) {
   const { author, committer, message } = item.commit;

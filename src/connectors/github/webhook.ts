@@ -76,7 +76,6 @@ const bodyShape = z.object({
   repository: z.object({ full_name: z.string() }).optional(),
 });
 
-/** The item leaves its repository. */
 const removalActions = ['deleted', 'transferred'];
 
 function react(delivery: Delivery, connection: { config: unknown }): Reaction<GithubSignal> {

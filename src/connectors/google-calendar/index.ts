@@ -46,7 +46,7 @@ const calendarCursor = z.object({
 type CalendarCursor = z.output<typeof calendarCursor>;
 
 /**
- * A 403 does not name the exhausted one. The last (user) is assumed, so one user does not block the
+ * A 403 does not name the exhausted budget: assumes the last (user), so that one user does not block
  * others.
  */
 const budgets = [
@@ -106,7 +106,6 @@ async function readPage(
   const cursor: CalendarCursor = stored?.singleEvents === singleEvents ? stored : { singleEvents };
   const { syncToken, walk, restarts } = cursor;
   const { status, data } = await http.get(`calendars/${encodeURIComponent(calendar)}/events`, {
-    // The same for all pages and walks of a token.
     query: { singleEvents, maxResults: walk?.pageSize ?? pageSize, syncToken, pageToken: walk?.pageToken },
     schema: pageSchema,
     accept: walk ? [400] : [],

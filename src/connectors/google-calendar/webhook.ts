@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Webhook } from '../../connector-kit/index.ts';
 
-/** Not signed: Google echoes the channel token. Notifications carry no data. */
+/** Not signed: Google echoes the channel token. */
 export const channelWebhook: Webhook<never> = {
   verify: ({ headers }, secret) => secret !== '' && isEqual(headers['x-goog-channel-token'] ?? '', secret),
   // `sync` only confirms the channel.

@@ -187,7 +187,6 @@ function instantOf(instant: number | null, nowMs: number): Date {
   return year >= 1 && year <= 9999 ? date : new Date(nowMs);
 }
 
-/** Oversize rows produce a signal with their keys. */
 function oversizePayload({ position, bytes }: PageRow, { keys }: Table): Record<string, unknown> {
   const named = Object.fromEntries(keys.map(({ name }, i) => [name, position[i + 1]]));
   return { ...named, $oversize: { bytes, limit: maxRowBytes } };

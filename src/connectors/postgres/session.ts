@@ -27,7 +27,6 @@ const closeTimeoutMs = 1000;
 const settings = `BEGIN READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD';
   SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; SET LOCAL statement_timeout = `;
 
-/** In one read-only transaction. */
 export async function inSession<T>(
   context: SyncContext<unknown, TableConfig>,
   options: SessionOptions,

@@ -6,7 +6,7 @@ export const quoted = (name: string) => pg.escapeIdentifier(name);
 
 /** Larger rows are not transferred. */
 export const maxRowBytes = maxResult.payloadBytes;
-/** Per response; an engine page may have four times as much. */
+/** Per response: a quarter of an engine page. */
 export const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Text keeps microseconds. */
@@ -26,10 +26,7 @@ export interface Statement {
   values: unknown[];
 }
 
-/**
- * Transaction horizon and highest visible value, without future times. xmax does not bound running
- * writers; the next xid is xmax plus its `age`.
- */
+/** xmax does not bound running writers; the next xid is xmax plus its `age`. Ignores future times. */
 export function readSnapshot(table: Table, isTime: boolean): Statement {
   const column = columnOf(table.cursor);
   const highest = isTime ? `least(${column}, now()::${table.cursor.type})` : column;

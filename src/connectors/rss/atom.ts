@@ -1,7 +1,6 @@
 import { addressOf, type Feed, firstItems, type Item, itemOf } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
-/** With and without the namespace. */
 const elementNames = (name: string) => [`atom:${name}`, name];
 
 export function atomFeed(root: Element, url: string): Feed {

@@ -50,7 +50,6 @@ export function parseDate(text: string | undefined): Date | undefined {
   return dateOf(Number(year), Number(month) - 1, Number(day), time);
 }
 
-/** Two-digit years up to 69 are in this century. */
 const fullYear = (digits: string) => {
   const year = Number(digits);
   return digits.length === 4 ? year : year + (year < 70 ? 2000 : 1900);

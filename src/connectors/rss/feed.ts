@@ -66,7 +66,7 @@ function webPageError(text: string, url: string): PermanentError {
   return new PermanentError(`${url} is a web page, not a feed. ${hint}`);
 }
 
-/** Some feeds repeat ids: add the URL, then a content hash. */
+/** Some feeds repeat ids. */
 function withUniqueIds(items: readonly Item[]): Item[] {
   const byAddress = renameDuplicates(items, ({ id, url }) => `${id} ${url ?? ''}`);
   const distinct = renameDuplicates(byAddress, (item) => `${item.id} ${contentHash(item)}`);

@@ -115,7 +115,7 @@ export function rss<const Provider extends string = 'rss'>({
 /** Then the feed is skipped. */
 const maxRateLimitFailures = 3;
 
-/** A rate limit delays the whole job: a permanent one would block the other feeds. */
+/** A permanent rate limit would block the job's other feeds. */
 function persistentRateLimit({ status, request, attempts }: ReceivedAnswer): Error | undefined {
   if (status !== 429 || attempts < maxRateLimitFailures) return undefined;
   return new PermanentError(`${request} returned 429 for the ${attempts + 1}th time.`);

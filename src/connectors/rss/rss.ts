@@ -1,7 +1,7 @@
 import { addressOf, type Feed, firstItems, type Item, itemOf, type RawItem } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
-/** RSS 0.9x and 2.0 have items inside the channel, 0.90 and 1.0 beside it. */
+/** Items are inside the channel, in RSS 0.90 and 1.0 beside it. */
 export function rssFeed(root: Element, url: string): Feed {
   const channel = childOf(root, 'channel') ?? root;
   const base = addressOf(root.attributes['xml:base'] ?? channel.attributes['xml:base'], url) ?? url;
@@ -45,7 +45,6 @@ function atomLink(item: Element): string | undefined {
   return links.find(({ rel = 'alternate' }) => rel === 'alternate')?.['href'];
 }
 
-/** A guid is a URL unless isPermaLink is false. */
 function permanentLink(guid: Element | undefined): string | undefined {
   const text = guid?.attributes['ispermalink'] === 'false' ? undefined : textOf(guid);
   return text !== undefined && /^https?:\/\//i.test(text) ? text : undefined;

@@ -18,7 +18,7 @@ const maxLengths = { title: 1000, summary: 20_000, content: 100_000 };
 /** Short: a cursor contains thousands. */
 const [nameLength, versionLength] = [12, 10];
 
-/** Oldest first. Items that left the feed stay known while there is room: they may return. */
+/** Oldest first. Items that left stay known while there is room: they may return. */
 export function newsOf(
   feed: Feed & { url: string },
   known: Known,

@@ -51,7 +51,6 @@ export function streamsOf(catalog: unknown): CatalogStream[] {
   return streams;
 }
 
-/** The id is unique; the name is also accepted. */
 const namesOf = ({ tap_stream_id: id, stream }: CatalogStream): string[] =>
   [id, stream].filter((name) => typeof name === 'string');
 

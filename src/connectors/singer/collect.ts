@@ -71,7 +71,7 @@ export function createCollector(
     if (signal) signals.push(signal);
   }
 
-  /** At an earlier page's end. At its start a tap may stay for one page: bookmarks are inclusive. */
+  /** At its start, a tap may stay for one page: bookmarks are inclusive. */
   const hasReturnedTo = (hash: string) =>
     ends.includes(hash) && records >= (hash === startHash ? limits.pageRecords : 1);
 

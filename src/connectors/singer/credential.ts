@@ -50,7 +50,6 @@ interface RunCredential {
   schema: StandardSchemaV1 | undefined;
 }
 
-/** Undefined if the schema rejects them. */
 async function acceptedChanges(
   changed: Entry[],
   { fields, allowed, schema }: RunCredential,
@@ -61,7 +60,7 @@ async function acceptedChanges(
   return changed.filter(([name]) => !isDeepStrictEqual(value[name], allowed?.[name]));
 }
 
-/** All together, as they may depend on each other; else one by one. */
+/** All together, as they may be interdependent; else one by one. */
 async function selectChanges(changed: Entry[], credential: RunCredential): Promise<Entry[]> {
   const together = await acceptedChanges(changed, credential);
   if (together) return together;

@@ -7,7 +7,7 @@ export const cursorSchema = z.object({
   walk: z
     .object({
       first: z.string().optional(),
-      /** Hashes of the states at the end of pages. */
+      /** Hashes of states at page ends. */
       ends: z.array(z.string()),
       /** At the end of the last page. */
       failed: z.boolean().optional(),

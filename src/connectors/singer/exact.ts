@@ -1,4 +1,3 @@
-/** Integers may exceed 2^53. */
 const stringOrLongInteger = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g;
 const mayHoldLongInteger = /\d{16}/;
 

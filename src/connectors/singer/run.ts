@@ -14,10 +14,7 @@ export interface TapRunOptions extends TapOptions {
 
 export type TapRunEnd = { outcome: 'finished' | 'stopped' } | { outcome: 'failed'; error: Error };
 
-/**
- * Reads until `take` returns false or the tap exits. Always terminates the process group. Throws only
- * the abort reason.
- */
+/** Always terminates the process group. Throws only the abort reason. */
 export async function runTap(options: TapRunOptions, take: (line: string) => boolean): Promise<TapRunEnd> {
   const { abortSignal, redact, log } = options;
   abortSignal.throwIfAborted();

@@ -40,11 +40,11 @@ export interface SingerOptions<
   catalog?: { streams: readonly unknown[] } | undefined;
   /** Old taps use `--properties`. */
   catalogFlag?: '--catalog' | '--properties' | undefined;
-  /** Passed to every tap of this connector. Overrides `connection.config` and credentials. */
+  /** For every tap of this connector; overrides `connection.config` and credentials. */
   config?: Readonly<Record<string, unknown>> | undefined;
   /**
    * Validates `connection.config`, which tenants set; the tap gets its output. Strip or reject unknown
-   * keys, as `z.object` does: config may name files and hosts. Default: no config is allowed.
+   * keys, as `z.object` does: config may name files and hosts. Default: no config.
    */
   configSchema?: ConfigSchema | undefined;
   /** The same for the fields of a custom credential. Default: all are passed. */
@@ -66,7 +66,7 @@ export interface SingerOptions<
   graceSeconds?: number | undefined;
 }
 
-/** Limits of the engine. Lines are slightly longer than their stored form. */
+/** Engine limits; lines are slightly longer than their stored form. */
 const maxPage = { maxRecords: maxResult.signals, maxBytes: maxResult.pageBytes };
 
 const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIssue }) => {

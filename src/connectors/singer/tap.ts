@@ -48,8 +48,8 @@ export function startTap(options: TapOptions): Tap {
   });
 
   /**
-   * Kills the process group, which closes the pipes. Processes that left it may keep them open: waits
-   * only while data arrives or is unread.
+   * Killing the process group closes the pipes. Processes outside it may keep them open: waits only while
+   * data arrives or is unread.
    */
   async function cleanUp(): Promise<void> {
     hasEnded.abort();
@@ -87,8 +87,8 @@ export function startTap(options: TapOptions): Tap {
 }
 
 /**
- * Watchdog: its stdin closes when this process dies, even by SIGKILL; it then kills the tap and deletes
- * its secrets. Started first, so that no tap runs unprotected.
+ * Watchdog: its stdin closes when this process dies, even by SIGKILL. It kills the tap and deletes its
+ * secrets. Starts first: no tap runs unprotected.
  */
 function startGuard(folder: string): ChildProcess {
   const script = 'read -r group; read -r _; [ -n "$group" ] && kill -9 -"$group"; rm -rf "$1"';

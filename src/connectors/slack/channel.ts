@@ -98,7 +98,7 @@ export async function readChannel(
     const { threadPage, threads: remaining, ...rest } = current;
     const span = { oldest: earlier(repliesUntil, lookbackSeconds), cursor: threadPage };
     const page = await reader.replies(thread, span).catch((error: unknown) => {
-      // Skip deleted threads. Other errors block the channel: these replies would not be read again.
+      // Skip deleted threads. Other errors block the channel, or these replies would be lost.
       if (!(error instanceof ThreadGone)) throw error;
       log.warn(`Thread ${thread} of ${channel} no longer exists: ${describeError(error)}`);
     });

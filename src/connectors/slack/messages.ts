@@ -35,8 +35,8 @@ export type Page = z.output<typeof pageSchema>;
 export const nextCursorOf = ({ response_metadata }: Page) => response_metadata?.next_cursor || undefined;
 
 /**
- * Only text and edit time: reactions, replies and previews change messages too, and delivered ones
- * differ from polled ones.
+ * Only text and edit time: reactions, replies and previews change messages too, and deliveries differ from
+ * polling.
  */
 export function signalOf(channel: string, message: Message): SlackSignal {
   const { ts, edited, text, subtype } = message;

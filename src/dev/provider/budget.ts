@@ -5,10 +5,10 @@ export interface Budget {
 }
 
 const windowMs = 3_600_000;
-/** GitHub's limit for a user. */
+/** GitHub's limit. */
 const limit = 5000;
 
-/** By holder. Cleared every hour, which bounds its size. */
+/** Cleared every hour, which bounds its size. */
 export function createBudgets() {
   const used = new Map<string, number>();
   let countedWindow = 0;

@@ -14,7 +14,7 @@ import { issueTitles, people, pullRequestTitles } from './words.ts';
 
 const slug = 'github';
 
-/** Page numbers with a Link header, inclusive `since`, ETags, rate limit headers. */
+/** Link header, inclusive `since`, ETags, rate limit headers. */
 export const github: ProviderApi = {
   slug,
   accountOf: (pathname) => captured(/^\/repos\/([^/]+\/[^/]+)\/(?:issues|pulls)$/, pathname),
@@ -36,7 +36,7 @@ function issues(request: ApiRequest): ApiResponse {
   const from = start + place.skipped;
   const newest = feed.newest(nowMs);
   const items = feed.items(from, Math.min(newest, from + place.size - 1));
-  // The link must continue this list, also without `since`.
+  // Must continue this list without `since`, too.
   const since = isoSeconds(feed.items(start, start)[0]?.atMs ?? nowMs);
   const next = from + place.size > newest ? undefined : { since, page: place.page + 1 };
   return page(

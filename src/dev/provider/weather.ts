@@ -12,7 +12,7 @@ const defaultRarity = 20;
 /** Thousands would flood the log. */
 const loadRarity = 300;
 
-/** Failures per account, rate limits per holder. Deterministic, for tests. */
+/** Failures per account, rate limits per holder; deterministic. */
 export function troubleAt(
   provider: string,
   { holder, account }: { holder: string; account: string },

@@ -160,7 +160,7 @@ export function callbackRoute(app: App, { authorizations, config }: Syncline): v
       },
     }),
     (c) => {
-      // Link previews send HEAD: do not consume the state.
+      // Link previews send HEAD: keep the state.
       if (c.req.method === 'HEAD') return c.body(null, 200);
       return asPage(c, async () => {
         const query = c.req.valid('query');
@@ -174,7 +174,7 @@ export function callbackRoute(app: App, { authorizations, config }: Syncline): v
   );
 }
 
-/** HTML for browsers, a problem document for clients. */
+/** HTML for browsers. */
 async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -11,7 +11,6 @@ const security = signedIn;
 const params = z.object({ id: id() });
 const reasonBody = () => body(strict({ reason: reason().optional() }), { required: false });
 
-/** Every action is audited. */
 export function connectionControlRoutes(app: App): void {
   for (const action of ['pause', 'resume'] as const)
     app.openapi(

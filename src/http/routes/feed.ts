@@ -68,7 +68,7 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
           async (advance) => {
             await reservation.reserve();
             const batch = await advance();
-            // Holds no memory while waiting.
+            // Waiting holds no memory.
             if (batch.items.length === 0) reservation.release();
             return batch;
           },

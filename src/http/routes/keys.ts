@@ -55,7 +55,6 @@ export function keyRoutes(app: App, keyCache: KeyCache): void {
     }),
     async (c) => {
       const { name, tenant_id } = c.req.valid('json');
-      // A tenant's keys belong to that tenant.
       const tenantId = tenant_id ?? c.get('caller').tenantId;
       const created = await c.get('view').keys.create({ name, ...omitUndefined({ tenantId }) });
       return c.json(newKeyJson(created), 201);

@@ -26,7 +26,7 @@ const headers = {
 };
 
 export function liveRoutes(app: App, { ports, streams, times, version, log, signal }: LiveParts): void {
-  // Below the pulse interval, so that an early timer does not get the previous pulse.
+  // Below the pulse interval: an early timer would get the previous pulse.
   const pulses = createPulses(times.pulseMs * 0.9, ports.monotonicMs);
 
   app.openapi(

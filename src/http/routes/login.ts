@@ -8,12 +8,12 @@ import { page } from '../page.ts';
 import { Problem } from '../problem.ts';
 import { sessionCookie, setSessionCookie } from '../session-cookie.ts';
 
-/** With a token that `syncline dev` or `syncline dashboard` prints. */
+/** The token of `syncline dev` or `syncline dashboard`. */
 export function localLoginRoute(
   app: App,
   { access, keyCache, localLogin }: { access: Access; keyCache: KeyCache; localLogin: LocalLogin },
 ): void {
-  // For `syncline dashboard`, which reads the secret from a file of the account that runs the service.
+  // `syncline dashboard` reads the secret from a file of the service's account.
   app.post('/login/tokens', (c) => {
     const bearer = /^Bearer (\S+)$/.exec(c.req.header('authorization') ?? '')?.[1] ?? '';
     if (!localLogin.isSecret(bearer)) throw new Problem('UNAUTHENTICATED', 'The secret is wrong.');
@@ -22,7 +22,7 @@ export function localLoginRoute(
 
   app.get('/login', async (c) => {
     const home = `${c.get('base')}/`;
-    // Link previews send HEAD: do not consume the token.
+    // Link previews send HEAD: keep the token.
     if (c.req.method === 'HEAD') return c.redirect(home, 303);
     if (localLogin.redeem(c.req.query('token') ?? '')) {
       const identity = { tenantId: undefined, actor: 'local', keyId: undefined, keyName: 'one-time token' };

@@ -22,7 +22,7 @@ export interface LoginParts {
   syncline: Syncline;
   keyCache: KeyCache;
   version: string;
-  /** In this order: body, slot. */
+  /** Body, then slot. */
   middleware: MiddlewareHandler<HttpEnv>[];
 }
 

@@ -76,7 +76,7 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
   );
 }
 
-/** A 5xx status: the provider retries until this is fixed. */
+/** 5xx: the provider retries until this is fixed. */
 const bytesUnknown = () =>
   new Problem('INTERNAL', 'A body parser has read the delivery; its signature covers the raw bytes.', {
     hint: readBefore,

@@ -8,7 +8,6 @@ const statements = expectedStatements
   .map((statement) => statement.trim().replaceAll(/\s+/g, ' '))
   .filter((statement) => statement !== '');
 
-/** Groups of `pattern`: table, name, and the definition if not the whole match. */
 const partsIn = (pattern: RegExp): Part[] =>
   statements.flatMap((statement) => {
     const { table_name = '', name = '', definition = statement } = pattern.exec(statement)?.groups ?? {};

@@ -82,10 +82,7 @@ const findHoldersSql = sql<HolderRow>`
      FROM pg_stat_replication WHERE age(backend_xmin) > :maxTransactions::int LIMIT ${maxShown})) holder
   ORDER BY transactions DESC NULLS LAST, since`;
 
-/**
- * Transactions older than `before`, inactive slots, and standbys and slots that hold back more than
- * `maxTransactions`; the oldest snapshot first.
- */
+/** Old transactions, inactive slots, and standbys and slots that hold back more than `maxTransactions`. */
 export function findHolders(
   tx: Queryable,
   { before, maxTransactions }: { before: Date; maxTransactions: number },

@@ -82,7 +82,7 @@ const findForeignJobsSql = sql<{ id: string }>`
            AND c.provider_slug = j.provider_slug) IS NULL
   LIMIT ${maxFound + 1}`;
 
-/** EXE-13: tenant or provider differs from the connection's, or the connection does not exist. */
+/** EXE-13: tenant or provider differs, or the connection is missing. */
 export async function findForeignJobs(tx: Queryable): Promise<string[]> {
   const rows = await findForeignJobsSql.all(tx);
   return rows.map((row) => row.id);
@@ -137,7 +137,6 @@ const maxWaitsSql = sql<{ slug: string; since: Date }>`
       AND priority = 0 AND scheduled_at < :before
     ORDER BY provider_slug, priority, scheduled_at LIMIT 1) j`;
 
-/** The oldest claimable job per provider. */
 export async function maxWaits(
   tx: Queryable,
   providers: readonly string[],
