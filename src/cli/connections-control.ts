@@ -10,8 +10,14 @@ import { printResult } from './output.ts';
 const priorities = { min: -32_768, max: 32_767 };
 
 export function addConnectionsControl(group: Command): void {
-  addSwitch(group, 'pause', 'pause a connection: no jobs run until it is resumed');
-  addSwitch(group, 'resume', 'resume a connection; its waiting jobs run immediately');
+  addSwitch(group, 'pause', {
+    description: 'pause a connection: no jobs run until it is resumed',
+    exampleReason: 'provider maintenance',
+  });
+  addSwitch(group, 'resume', {
+    description: 'resume a connection; its waiting jobs run immediately',
+    exampleReason: 'maintenance finished',
+  });
 
   const trigger = group
     .command('trigger')
@@ -47,14 +53,18 @@ Examples:
     });
 }
 
-function addSwitch(group: Command, action: 'pause' | 'resume', description: string): void {
+function addSwitch(
+  group: Command,
+  action: 'pause' | 'resume',
+  { description, exampleReason }: { description: string; exampleReason: string },
+): void {
   const command = group.command(action).description(description).argument('<id>', 'connection ID');
   withAuditNote(command)
     .addHelpText(
       'after',
       `
 Example:
-  $ syncline connections ${action} 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "provider maintenance"`,
+  $ syncline connections ${action} 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "${exampleReason}"`,
     )
     .action(async (id: string, options: CommonOptions & AuditNote) => {
       const { connection, why } = await withEngine(options, async ({ connections }) => {

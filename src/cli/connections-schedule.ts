@@ -20,8 +20,8 @@ export function addConnectionsSchedule(group: Command): void {
     .addHelpText(
       'after',
       `
-A cron expression and times of day apply from their next occurrence. Local times that daylight saving skips run
-at the end of the gap; repeated ones run once.
+A cron expression and times of day apply from their next occurrence. Local times skipped by a daylight saving
+change run at the end of the gap; repeated local times run once.
 
 Examples:
   $ syncline connections schedule 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --cron '0 6 * * 1-5' \\

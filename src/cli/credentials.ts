@@ -171,7 +171,7 @@ function addReplaceAndRemove(group: Command): void {
 function addRotate(group: Command): void {
   group
     .command('rotate')
-    .description('re-encrypt all secrets with the first key')
+    .description('re-encrypt all secrets with the first key of SYNCLINE_CREDENTIALS_KEYS')
     .addHelpText(
       'after',
       `

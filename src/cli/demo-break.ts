@@ -20,8 +20,9 @@ const changes = {
 export function addDemoBreak(group: Command): void {
   for (const [name, { broken, about, done }] of Object.entries(changes))
     group
-      .command(`${name} <provider>`)
+      .command(name)
       .description(about)
+      .argument('<provider>', 'simulated provider, such as github')
       .addHelpText('after', `\nExample:\n  $ syncline demo ${name} github`)
       .action(async (provider: string, options: CommonOptions) => {
         await setBroken(provider, broken);

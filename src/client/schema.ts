@@ -648,14 +648,14 @@ export interface Paths {
     };
   };
   '/v1/session': {
-    /** Sign in with an API key */
+    /** Log in with an API key */
     post: {
       body: {
         key: string;
       };
       response: Me;
     };
-    /** Sign out */
+    /** Log out */
     delete: {
       response: undefined;
     };

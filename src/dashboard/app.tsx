@@ -9,7 +9,7 @@ import { JobsPage } from './pages/jobs.tsx';
 import { KeysPage } from './pages/keys.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { NotFoundPage } from './pages/not-found.tsx';
-import { PulsePage } from './pages/overview.tsx';
+import { OverviewPage } from './pages/overview.tsx';
 import { SignalsPage } from './pages/signals.tsx';
 import { SystemPage } from './pages/system.tsx';
 import { AskHost } from './parts/ask.tsx';
@@ -81,7 +81,7 @@ function pageFor(path: string, me: Me): ComponentChildren {
   switch (section) {
     case '':
     case 'index.html':
-      return <PulsePage />;
+      return <OverviewPage />;
     case 'connections':
       return <ConnectionsPage />;
     case 'jobs':

@@ -7,14 +7,14 @@ Lists are paginated: pass \`next_cursor\` as \`cursor\` until it is null. Errors
 (RFC 9457); match on \`code\`. An operator key has access to all tenants, a tenant key only to its own.`;
 
 const tags = [
-  { name: 'Session', description: 'Sign in, sign out, and the current caller.' },
+  { name: 'Session', description: 'Log in, log out, and the current caller.' },
   { name: 'Tenants', description: 'Owners of connections.' },
   { name: 'Providers', description: 'External systems.' },
   { name: 'Connections', description: 'Accounts of tenants at providers, and their syncs.' },
   { name: 'Webhooks', description: 'Deliveries from providers, and their secrets.' },
   { name: 'Credentials', description: 'Provider credentials. Secrets are write-only.' },
   { name: 'Jobs', description: 'Queued, running and finished sync jobs.' },
-  { name: 'Signals', description: 'Normalised events stored by jobs, and the feed.' },
+  { name: 'Signals', description: 'Normalized events stored by jobs, and the feed.' },
   { name: 'Consumers', description: 'Feed readers with a stored position.' },
   { name: 'Statistics', description: 'Current state and history.' },
   { name: 'Budgets', description: 'Remaining provider rate limits.' },

@@ -50,7 +50,7 @@ export const defaultStatus: Record<ProblemCode, number> = {
 
 const titles: Record<ProblemCode, string> = {
   INVALID_ARGUMENT: 'Invalid request',
-  UNAUTHENTICATED: 'Not signed in',
+  UNAUTHENTICATED: 'Not logged in',
   FORBIDDEN: 'Not allowed',
   NOT_FOUND: 'Not found',
   CONFLICT: 'Conflict with the current state',

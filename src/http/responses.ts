@@ -66,5 +66,5 @@ export function body<Schema extends z.ZodType>(schema: Schema, { required = true
   return { required, content: { 'application/json': { schema } } };
 }
 
-/** Not for sign-in and probes. */
+/** Not for logins and probes. */
 export const signedIn = [{ bearer: [] }, { session: [] }];

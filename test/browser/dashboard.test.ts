@@ -195,7 +195,7 @@ describe('dashboard', () => {
     await dialog.getByLabel('Seconds between runs').fill('5');
     await dialog.getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('must be 60 or more').first().waitFor();
-    await dialog.getByRole('button', { name: 'Back' }).click();
+    await dialog.getByRole('button', { name: 'Close' }).last().click();
     // The browser logs every 400 response.
     const expected = consoleErrors.findIndex((text) => text.includes('status of 400'));
     expect(expected).toBeGreaterThanOrEqual(0);

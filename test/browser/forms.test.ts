@@ -149,7 +149,7 @@ it('forms: the response of a closed dialog does not close the next one', async (
   await page.getByRole('button', { name: 'Pause', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
   await until('the request is sent', () => held.length === 1);
-  await page.getByRole('dialog').getByRole('button', { name: 'Back' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
   await fillSchedule(page);
   release();
   await page.getByText('Paused.', { exact: true }).waitFor();

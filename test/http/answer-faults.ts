@@ -32,7 +32,7 @@ export function faultsOf(method: string, answer: Answer, secrets: Iterable<strin
 
 /** HTML is allowed only from the login and consent callback, which people open from links. */
 function pageFaults(text: string): string[] {
-  const isErrorPage = /<h1>Not (signed in|connected)<\/h1>/.test(text);
+  const isErrorPage = /<h1>Not (logged in|connected)<\/h1>/.test(text);
   return isErrorPage && !/<script|javascript:|\son\w+\s*=/i.test(text)
     ? []
     : ['a page instead of a problem document'];

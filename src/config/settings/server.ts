@@ -82,7 +82,7 @@ export const server = {
     max: 10_000,
     unit: 'requests',
     about:
-      'Parallel requests without a key (sign-in, consent, pages) per client address, and request bodies ' +
+      'Parallel requests without a key (login, consent, pages) per client address, and request bodies ' +
       'in transit per address or caller; more get 429. Behind a proxy, set server.trustedProxies: ' +
       'otherwise all clients have the address of the proxy.',
   }),

@@ -58,7 +58,7 @@ function Parameters({ api, operation }: Props) {
         const required = own.filter((parameter) => parameter.required).map(({ name }) => name);
         return (
           <div key={location}>
-            <h4>Parameters in {location}</h4>
+            <h4>{`${location.charAt(0).toUpperCase()}${location.slice(1)} parameters`}</h4>
             <SchemaView api={api} schema={{ properties, required }} />
           </div>
         );
@@ -74,7 +74,7 @@ function Body({ api, operation }: Props) {
     <>
       {Object.entries(body.content ?? {}).map(([type, { schema }]) => (
         <div key={type}>
-          <h4>Body, {type}</h4>
+          <h4>Request body ({type})</h4>
           {schema && <SchemaView api={api} schema={schema} />}
         </div>
       ))}

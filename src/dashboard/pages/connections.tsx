@@ -64,7 +64,7 @@ const bulkActions: { action: BulkAction; name: string }[] = [
   { action: 'pause', name: 'Pause' },
   { action: 'resume', name: 'Resume' },
   { action: 'trigger', name: 'Sync now' },
-  { action: 'cancel', name: 'Cancel runs' },
+  { action: 'cancel', name: 'Cancel jobs' },
 ];
 
 export function ConnectionsPage() {

@@ -23,7 +23,7 @@ const ranges = [
   { value: 10_080, name: '7 d' },
 ];
 
-export function PulsePage() {
+export function OverviewPage() {
   const [minutes, setMinutes] = useState(60);
   const stats = useQuery('stats', (signal) => get<Stats>('v1/stats', {}, signal), 4000);
   const attention = useQuery(

@@ -50,7 +50,7 @@ export function SignalsPage() {
         </LoadedView>
       </div>
       <p class="list-foot soft">
-        Shows the newest {number(maxSignals)} signals. The API lists all of them: v1/signals.
+        Shows up to {number(maxSignals)} recent signals. To list all signals, use GET /v1/signals.
       </p>
     </Page>
   );

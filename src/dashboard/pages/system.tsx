@@ -96,13 +96,13 @@ function SystemView({ system }: { system: SystemInfo }) {
             { name: 'Version', value: system.version },
             { name: 'Node', value: system.node },
             { name: 'Schema', value: `${system.schema}, version ${system.schema_version}` },
-            { name: 'Database', value: bytes(system.database_bytes) },
+            { name: 'Database size', value: bytes(system.database_bytes) },
             ...(queue
               ? [
-                  { name: 'Due', value: count(queue.due) },
-                  { name: 'Running', value: count(queue.running) },
-                  { name: 'Backing off', value: count(queue.backing_off) },
-                  { name: 'Blocked', value: count(queue.blocked) },
+                  { name: 'Jobs due', value: count(queue.due) },
+                  { name: 'Jobs running', value: count(queue.running) },
+                  { name: 'Jobs backing off', value: count(queue.backing_off) },
+                  { name: 'Jobs blocked', value: count(queue.blocked) },
                 ]
               : []),
           ]}

@@ -18,6 +18,13 @@ const exampleConfigs: Record<string, unknown> = {
   slack: { channels: ['C0123456789'] },
   'google-calendar': { calendars: ['team@northwind.example'] },
   rss: { url: 'https://blog.example/feed.xml' },
+  postgres: {
+    host: 'db.example.com',
+    database: 'shop',
+    table: 'public.orders',
+    cursorColumn: 'updated_at',
+    keyColumns: ['id'],
+  },
   warehouse: { database: 'northwind/orders' },
 };
 
@@ -122,7 +129,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
       {problem && <ProblemBox problem={problem} />}
       <footer>
         <button type="button" class="button" onClick={onClose}>
-          Back
+          Cancel
         </button>
         <button type="submit" class="button primary" disabled={busy}>
           {busy ? 'Working…' : 'Add connection'}

@@ -68,7 +68,7 @@ function Ask({ question, close }: { question: Question; close: () => void }) {
         {problem && <ProblemBox problem={problem} />}
         <footer>
           <button type="button" class="button" onClick={close}>
-            Back
+            Close
           </button>
           <button
             type="submit"

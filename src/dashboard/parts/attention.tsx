@@ -9,12 +9,19 @@ import { Empty } from './states.tsx';
 import { Ago } from './time.tsx';
 import { notify } from './toast.tsx';
 
-const styles: Record<AttentionItem['cause'], { icon: IconName; tone: string }> = {
+interface Style {
+  icon: IconName;
+  tone: string;
+  /** Default: the words of the cause. */
+  label?: string;
+}
+
+const styles: Record<AttentionItem['cause'], Style> = {
   needs_auth: { icon: 'needs_auth', tone: 'warn' },
   failing: { icon: 'failing', tone: 'bad' },
   overdue: { icon: 'queued', tone: 'warn' },
   too_far_ahead: { icon: 'queued', tone: 'bad' },
-  unserved: { icon: 'lost', tone: 'bad' },
+  unserved: { icon: 'lost', tone: 'bad', label: 'no executor' },
 };
 
 export function Attention({ items }: { items: AttentionItem[] }) {
@@ -29,7 +36,8 @@ export function Attention({ items }: { items: AttentionItem[] }) {
 }
 
 function Item({ item }: { item: AttentionItem }) {
-  const { icon, tone } = styles[item.cause] ?? { icon: 'attention', tone: 'warn' };
+  const style: Style = styles[item.cause] ?? { icon: 'attention', tone: 'warn' };
+  const { icon, tone, label = words(item.cause) } = style;
   const to = linkTarget(item);
   return (
     <li>
@@ -39,7 +47,7 @@ function Item({ item }: { item: AttentionItem }) {
           {number(item.count)}
           {item.at_least ? '+' : ''}
         </b>
-        {words(item.cause)}
+        {label}
       </span>
       <div class="attention-text">
         <p>
@@ -57,7 +65,7 @@ function Item({ item }: { item: AttentionItem }) {
           </span>
         )}
         {to !== undefined && (
-          <Link to={to} label={`Show ${words(item.cause)}${item.provider ? ` for ${item.provider}` : ''}`}>
+          <Link to={to} label={`Show ${label}${item.provider ? ` for ${item.provider}` : ''}`}>
             Show
           </Link>
         )}

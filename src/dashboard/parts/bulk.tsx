@@ -30,7 +30,7 @@ const verbs: Record<BulkAction, string> = {
   pause: 'Pause',
   resume: 'Resume',
   trigger: 'Sync now',
-  cancel: 'Cancel runs',
+  cancel: 'Cancel jobs',
 };
 
 export function BulkDialog({ action, filter, expected, onClose }: Props) {
@@ -86,7 +86,7 @@ export function BulkDialog({ action, filter, expected, onClose }: Props) {
         )}
         <footer>
           <button type="button" class="button" onClick={close}>
-            {progress.state === 'confirm' ? 'Back' : 'Close'}
+            Close
           </button>
           {progress.state === 'confirm' && (
             <button type="submit" class={action === 'cancel' ? 'button danger' : 'button primary'}>
@@ -115,9 +115,11 @@ function addStep(total: Progress, { matched, changed, failed }: BulkStep): Progr
 }
 
 function describe(filter: Record<string, string>): string {
-  const parts = Object.entries(filter).map(([name, value]) => `${name.replace('_id', '')} ${value}`);
+  const parts = Object.entries(filter).map(([name, value]) =>
+    name === 'search' ? `search "${value}"` : `${name.replace('_id', '')} ${value}`,
+  );
   return parts.length
-    ? `Connections with ${parts.join(', ')}.`
+    ? `Applies to connections that match: ${parts.join(', ')}.`
     : 'No filter is set: this applies to all connections.';
 }
 

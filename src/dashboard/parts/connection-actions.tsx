@@ -33,7 +33,7 @@ export function ConnectionActions({ connection, path }: Props) {
         Schedule
       </button>
       <button type="button" class="button" onClick={() => askCancel(target)}>
-        Cancel runs
+        Cancel jobs
       </button>
       <button type="button" class="button danger" onClick={() => askDelete(target)}>
         Delete
@@ -100,15 +100,15 @@ function askResume({ connection, path }: Props): void {
 
 function askCancel({ connection, path }: Props): void {
   ask({
-    title: `Cancel runs of ${connectionName(connection)}?`,
+    title: `Cancel jobs of ${connectionName(connection)}?`,
     text: 'Cancels the running and queued jobs. The schedule does not change.',
     fields: [reasonField],
-    confirm: 'Cancel runs',
+    confirm: 'Cancel jobs',
     danger: true,
     run: async ({ reason }) => {
       const body = reason ? { reason } : {};
       const { cancelled } = await send<{ cancelled: string[] }>('POST', `${path}/cancel`, body);
-      notify(cancelled.length ? `Cancelled ${plural(cancelled.length, 'run')}.` : 'Nothing to cancel.');
+      notify(cancelled.length ? `Cancelled ${plural(cancelled.length, 'job')}.` : 'Nothing to cancel.');
     },
   });
 }

@@ -57,6 +57,7 @@ export function ConnectionRuns({ id, path }: { id: string; path: string }) {
                 details={details.data ?? []}
                 schedule={schedule.data}
                 backMs={span || undefined}
+                maxRows={rowsShown}
               />
             </div>
             {items.length === 0 && <Empty>No runs yet.</Empty>}

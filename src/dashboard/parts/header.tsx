@@ -103,7 +103,7 @@ export function ThemeButton() {
       type="button"
       class="icon-button"
       onClick={nextTheme}
-      aria-label={`Theme: ${name}. Change`}
+      aria-label={`Theme: ${name}. Switch theme`}
       title={`Theme: ${name}`}
     >
       <Icon name={icon} />

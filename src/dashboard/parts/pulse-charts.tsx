@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { compact, duration, number, seconds, shortDuration } from '../format.ts';
+import { compact, duration, number, plural, seconds, shortDuration } from '../format.ts';
 import type { Load, Series, SeriesPoint } from '../types.ts';
 import { Chart, type Line } from './chart.tsx';
 import { Panel } from './page.tsx';
@@ -14,13 +14,13 @@ type CountName = 'succeeded' | 'failed' | 'retried' | 'signals';
 
 export function SeriesCharts({ series }: { series: Series }) {
   const { times, syncs, signals, freshness, lag } = useMemo(() => linesOf(series), [series]);
-  const minutes = series.points.length;
+  const points = plural(series.points.length, 'data point');
   return (
     <div class="charts">
       <Panel title="Syncs per minute">
         <Chart
           kind="bars"
-          label={`Syncs per minute over ${minutes} points: ${totalsText(series.points)}`}
+          label={`Syncs per minute, ${points}. Total: ${totalsText(series.points)}`}
           times={times}
           lines={syncs}
           axis={compact}
@@ -30,7 +30,7 @@ export function SeriesCharts({ series }: { series: Series }) {
       <Panel title="Signals per minute">
         <Chart
           kind="lines"
-          label={`Signals per minute over ${minutes} points: ${number(sum(series.points, 'signals'))}`}
+          label={`Signals per minute, ${points}. Total: ${number(sum(series.points, 'signals'))}`}
           times={times}
           lines={signals}
           axis={compact}
@@ -48,7 +48,7 @@ export function SeriesCharts({ series }: { series: Series }) {
           steps={roundSeconds}
         />
       </Panel>
-      <Panel title="Start lag" note="time between due and start">
+      <Panel title="Start lag" note="time from the due time to the start">
         <Chart
           kind="lines"
           label={`Start lag over time; ${latestText(lag, duration)}`}

@@ -101,9 +101,7 @@ function marksOfAttempt(job: Job, { number, outcome, started_at, ended_at, retry
   if (from === undefined || to === undefined) return [];
   const key = `${job.id}-${number}`;
   const status = outcome === 'cancelled' ? 'cancelled' : 'failed';
-  const marks: Mark[] = [
-    { key, shape: 'run', status, what: `Attempt ${number} of a run, ${outcome}`, from, to },
-  ];
+  const marks: Mark[] = [{ key, shape: 'run', status, what: `Attempt ${number}, ${outcome}`, from, to }];
   const retry = timeOf(retry_after);
   if (retry !== undefined && retry > to) marks.push(backoff(`${key}-backoff`, to, retry));
   return marks;

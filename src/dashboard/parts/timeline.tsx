@@ -11,6 +11,8 @@ interface Props {
   schedule: Schedule | undefined;
   /** Undefined: the latest runs. */
   backMs: number | undefined;
+  /** Rows of the table of runs. */
+  maxRows: number;
 }
 
 const height = 96;
@@ -18,7 +20,7 @@ const lane = { top: 20, height: 40 };
 const middle = lane.top + lane.height / 2;
 
 /** Its text equivalent is the table of runs. */
-export function Timeline({ jobs, details, schedule, backMs }: Props) {
+export function Timeline({ jobs, details, schedule, backMs, maxRows }: Props) {
   const [container, width] = useWidth();
   const [hovered, setHovered] = useState<Mark>();
   const nowMs = now.value;
@@ -29,7 +31,7 @@ export function Timeline({ jobs, details, schedule, backMs }: Props) {
   );
   return (
     <div class="timeline" ref={container}>
-      <svg width={width} height={height} role="img" aria-label={labelOf(jobs, schedule)}>
+      <svg width={width} height={height} role="img" aria-label={labelOf(jobs, schedule, maxRows)}>
         {ticksOf(range, width).map((tick) => (
           <g key={tick} class="timeline-tick">
             <line x1={x(tick)} x2={x(tick)} y1={lane.top - 6} y2={height - 20} />
@@ -134,11 +136,16 @@ function markText({ shape, what, from, to }: Mark, nowMs: number): string {
   return `${what}: ${duration(to - from)}, ${start} to ${end}`;
 }
 
-function labelOf(jobs: Job[], schedule: Schedule | undefined): string {
+function labelOf(jobs: Job[], schedule: Schedule | undefined, maxRows: number): string {
   const failed = jobs.filter(({ status }) => status === 'failed').length;
   const next = schedule?.runs[0];
   const expected = next ? ` The next run is expected ${relative(next.earliest, now.peek())}.` : '';
-  return `Timeline of ${plural(jobs.length, 'run')}, ${failed} failed.${expected} The table below lists them.`;
+  return `Timeline of ${plural(jobs.length, 'run')}, ${failed} failed.${expected}${tableText(jobs.length, maxRows)}`;
+}
+
+function tableText(runs: number, maxRows: number): string {
+  if (runs === 0) return '';
+  return ` The table below lists ${runs > maxRows ? `the latest ${maxRows}` : 'them'}.`;
 }
 
 function tickText(ms: number, spanMs: number): string {

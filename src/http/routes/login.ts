@@ -32,9 +32,9 @@ export function localLoginRoute(
     // Opened again in the same browser.
     if (await hasSession(c, keyCache)) return c.redirect(home, 303);
     const detail = 'The link was already used or is older than 15 minutes.';
-    const hint = 'Run `syncline dashboard` for a new link, or sign in with an API key.';
+    const hint = 'Run `syncline dashboard` for a new link, or log in with an API key.';
     if (c.req.header('accept')?.includes('text/html'))
-      return c.html(page('Not signed in', [detail, hint], { link: home, label: 'Sign in' }), 401);
+      return c.html(page('Not logged in', [detail, hint], { link: home, label: 'Log in' }), 401);
     throw new Problem('UNAUTHENTICATED', detail, { hint });
   });
 }

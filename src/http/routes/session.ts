@@ -35,7 +35,7 @@ export function loginRoute(app: App, { syncline, keyCache, version, middleware }
       middleware,
       tags,
       security: [],
-      summary: 'Sign in with an API key',
+      summary: 'Log in with an API key',
       description: 'Opens a browser session and sets its cookie.',
       request: {
         body: body(strict({ key: z.string().trim().min(1).max(500).openapi({ example: 'syn_…' }) })),
@@ -60,9 +60,9 @@ export function sessionRoutes(app: App, access: Access, keyCache: KeyCache, vers
       operationId: 'closeSession',
       tags,
       security: signedIn,
-      summary: 'Sign out',
+      summary: 'Log out',
       description: 'Ends the session. The API key stays valid.',
-      responses: { 204: nothing('Signed out.'), ...problems() },
+      responses: { 204: nothing('Logged out.'), ...problems() },
     }),
     async (c) => {
       await closeSession(c, access, keyCache);
