@@ -173,9 +173,13 @@ const maxScanned = 1000;
 const findForeignSql = sql<Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>>`
   SELECT j.id, j.connection_id, j.tenant_id, j.provider_slug
   FROM unnest(:providers::text[]) AS p (slug) CROSS JOIN LATERAL (
-    SELECT id, connection_id, tenant_id, provider_slug FROM :schema.sync_jobs
-    WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND provider_slug = p.slug
-    ORDER BY provider_slug, priority, scheduled_at LIMIT ${maxScanned}) j
+    (SELECT id, connection_id, tenant_id, provider_slug FROM :schema.sync_jobs
+     WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND provider_slug = p.slug
+     ORDER BY provider_slug, priority, scheduled_at LIMIT ${maxScanned})
+    UNION ALL
+    (SELECT id, connection_id, tenant_id, provider_slug FROM :schema.sync_jobs
+     WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL AND provider_slug = p.slug
+     ORDER BY provider_slug, retry_after LIMIT ${maxScanned})) j
   WHERE (SELECT c.id FROM :schema.connections c
          WHERE c.id = j.connection_id AND c.tenant_id = j.tenant_id
            AND c.provider_slug = j.provider_slug) IS NULL
@@ -237,15 +241,21 @@ export async function nextDueAt(db: Queryable, providers: readonly string[]): Pr
 
 const otherProvidersWaitingSql = sql<{ slug: string }>`
   WITH RECURSIVE waiting AS (
-    SELECT (
-      SELECT j.provider_slug FROM :schema.sync_jobs j
-      WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL
-      ORDER BY j.provider_slug LIMIT 1) AS slug
+    SELECT least(
+      (SELECT j.provider_slug FROM :schema.sync_jobs j
+       WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL
+       ORDER BY j.provider_slug LIMIT 1),
+      (SELECT j.provider_slug FROM :schema.sync_jobs j
+       WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL
+       ORDER BY j.provider_slug LIMIT 1)) AS slug
     UNION ALL
-    SELECT (
-      SELECT j.provider_slug FROM :schema.sync_jobs j
-      WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND j.provider_slug > w.slug
-      ORDER BY j.provider_slug LIMIT 1)
+    SELECT least(
+      (SELECT j.provider_slug FROM :schema.sync_jobs j
+       WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND j.provider_slug > w.slug
+       ORDER BY j.provider_slug LIMIT 1),
+      (SELECT j.provider_slug FROM :schema.sync_jobs j
+       WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL AND j.provider_slug > w.slug
+       ORDER BY j.provider_slug LIMIT 1))
     FROM waiting w WHERE w.slug IS NOT NULL
   )
   SELECT slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL (:providers::text[])
@@ -255,7 +265,7 @@ const otherProvidersWaitingSql = sql<{ slug: string }>`
         AND j.provider_slug = waiting.slug AND j.priority = 0 AND j.scheduled_at <= :dueBefore))
   LIMIT 100`;
 
-/** Skip scan. `dueBefore` selects providers with a priority 0 job due by then. */
+/** Skip scan, also of jobs that back off. `dueBefore` selects providers with a priority 0 job due by then. */
 export async function otherProvidersWaiting(
   db: Queryable,
   providers: readonly string[],

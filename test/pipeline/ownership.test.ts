@@ -79,8 +79,11 @@ describe('EXE-13: a job row whose tenant or provider differs from its connection
     expect(github.ran).toHaveLength(2);
   });
 
-  it('EXE-13: a job with an unknown provider_slug is corrected and run', async () => {
-    await job(await connect(), { provider_slug: 'gihtub' });
+  it.each([
+    ['', {}],
+    [' after its backoff', { retry_after: '2024-12-01T00:00:00Z' }],
+  ])('EXE-13: a job with an unknown provider_slug is corrected and run%s', async (_, columns) => {
+    await job(await connect(), { provider_slug: 'gihtub', ...columns });
     const { engine, ran, lines } = recordingEngine(['github']);
     await engine.drain();
     expect(ran).toHaveLength(2);
