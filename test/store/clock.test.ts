@@ -48,6 +48,11 @@ describe('a process whose clock is 400 days ahead', () => {
        VALUES ($1, 'github', $2, 'opened', now(), '{}')`,
       [tenant, connection],
     );
+    await sql(
+      `INSERT INTO events (id, tenant_id, connection_id, kind, actor, created_at)
+       VALUES (gen_random_uuid(), $1, $2, 'connection.paused', 'test', now())`,
+      [tenant, connection],
+    );
     let rounds = 0;
     const engine = database.engine({
       ports: {
@@ -62,10 +67,11 @@ describe('a process whose clock is 400 days ahead', () => {
     await engine.start({ roles: ['janitor'] });
     await until('the janitor has finished a round', async () => rounds > 0);
     await engine.stop();
-    const [left] = await sql<{ jobs: number; signals: number }>(
-      `SELECT (SELECT count(*)::int FROM sync_jobs) AS jobs, (SELECT count(*)::int FROM signals) AS signals`,
+    const [left] = await sql<{ jobs: number; signals: number; events: number }>(
+      `SELECT (SELECT count(*)::int FROM sync_jobs) AS jobs, (SELECT count(*)::int FROM signals) AS signals,
+         (SELECT count(*)::int FROM events) AS events`,
     );
-    expect(left).toEqual({ jobs: 1, signals: 1 });
+    expect(left).toEqual({ jobs: 1, signals: 1, events: 1 });
   });
 
   it('DB-6: claims no job before it is due by the database clock', async () => {
@@ -101,7 +107,7 @@ describe('a process whose clock is 400 days ahead', () => {
     expect(idMs).toBeLessThan(Date.now() + dayMs);
   });
 
-  it('DB-6: logs the skew once, stores it with the lease, and doctor reports it', async () => {
+  it('DB-6: the lease ends by the database clock; the skew is logged once, stored and reported by doctor', async () => {
     const warnings: string[] = [];
     const logger = pino(
       { level: 'warn' },
@@ -116,6 +122,9 @@ describe('a process whose clock is 400 days ahead', () => {
       );
       return rows.length > 0;
     });
+    const leaseSeconds = await secondsFromNow('expires_at', 'processes');
+    expect(leaseSeconds).toBeGreaterThan(0);
+    expect(leaseSeconds).toBeLessThan(60);
     const { checks } = await database.engine().doctor();
     const findings = checks.flatMap(({ name, findings }) =>
       findings.map(({ message }) => `${name}: ${message}`),

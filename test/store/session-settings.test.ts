@@ -37,13 +37,19 @@ beforeAll(async () => {
 });
 afterAll(() => sql(`DROP ROLE ${role}`));
 
-const hostile: [name: string, settings: Record<string, string>][] = [
-  ['the defaults', {}],
+type Settings = [name: string, settings: Record<string, string>];
+
+/** Each of these broke an engine that relied on the default; they run at every size. */
+const isolationAndDates: Settings[] = [
   ['repeatable read', { default_transaction_isolation: `'repeatable read'` }],
   ['serializable', { default_transaction_isolation: `'serializable'` }],
-  ['read only and deferrable', { default_transaction_read_only: 'on', default_transaction_deferrable: 'on' }],
   ['German dates', { DateStyle: `'German'`, IntervalStyle: `'sql_standard'` }],
   ['SQL dates', { DateStyle: `'SQL, DMY'`, IntervalStyle: `'iso_8601'` }],
+];
+
+const otherSettings: Settings[] = [
+  ['the defaults', {}],
+  ['read only and deferrable', { default_transaction_read_only: 'on', default_transaction_deferrable: 'on' }],
   ['Postgres dates', { DateStyle: `'Postgres, MDY'`, IntervalStyle: `'postgres_verbose'` }],
   ['a time zone with odd offsets', { TimeZone: `'Africa/Monrovia'` }],
   ['another time zone', { TimeZone: `'Asia/Kathmandu'` }],
@@ -109,7 +115,7 @@ const pages = connector(async ({ cursor, connection, credentials }) => {
 const connections = 12;
 
 describe('DB-5: a complete sync works as a role with', () => {
-  it.each(sampled(hostile, 3))('%s', async (_, settings) => {
+  it.each([...isolationAndDates, ...sampled(otherSettings, 5)])('%s', async (_, settings) => {
     await database.empty();
     await sql('TRUNCATE rollups');
     const url = await urlWithSettings(settings);
