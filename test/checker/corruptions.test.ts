@@ -209,6 +209,16 @@ const corruptions: Record<string, Corruption> = {
       await inTransaction([starting(), [queued, process]], [starting(), [job, process]]);
     },
   },
+  'a job whose process dies for at least the second time in a row backs off': {
+    commit: ({ connection, running }) =>
+      inTransaction(
+        [
+          `UPDATE syncline.sync_jobs SET status = 'queued', process_id = NULL, claim_id = NULL WHERE id = $1`,
+          [running],
+        ],
+        [losing, [connection, 2]],
+      ),
+  },
   'a death is counted only if the process did not release its lease': {
     commit: async ({ other, process }) => {
       await sql('UPDATE processes SET released = true WHERE id = $1', [process]);

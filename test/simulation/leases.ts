@@ -43,6 +43,20 @@ export function checkClaimsAreDue(simulation: Simulation, { kind, rows }: Statem
   });
 }
 
+const dayMs = 24 * 3600 * 1000;
+
+/** DB-6: retention counts by the database's clock. The result has the time of the newest deleted job. */
+export function checkRetention(simulation: Simulation, { kind, rows }: StatementEnd): void {
+  const [{ last = null } = {}] = rows as { last?: string | null }[];
+  if (kind !== 'prune jobs' || last === null) return;
+  const cutoffMs = simulation.clock.nowMs - simulation.config.retention.endedJobsDays * dayMs;
+  if (Date.parse(last) >= cutoffMs)
+    simulation.violations.push({
+      invariant: 'an ended job is deleted only after its retention',
+      detail: `ended at ${last}, deleted at ${new Date(simulation.clock.nowMs).toISOString()}`,
+    });
+}
+
 /** EXE-10: a stopped process holds no jobs, unless it could not release its lease. */
 export function checkStoppedEngine(simulation: Simulation, engine: Engine): void {
   if (engine.keptLease) return;

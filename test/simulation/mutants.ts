@@ -456,6 +456,29 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'retention uses the clock of its process',
+    seeds: [8],
+    edits: [
+      ownClock,
+      {
+        file: 'src/runtime/janitor.ts',
+        find: 'cutoff: cutoff(tx.now, config.endedJobsDays)',
+        replace: 'cutoff: cutoff(new Date(ports.now()), config.endedJobsDays)',
+      },
+    ],
+  },
+  {
+    name: 'a suspect is requeued without a backoff',
+    seeds: [6],
+    edits: [
+      {
+        file: 'src/pipeline/lost-jobs.ts',
+        find: '      retryAfter: until,\n',
+        replace: '      retryAfter: null,\n',
+      },
+    ],
+  },
+  {
     name: 'the end of a run does not reset the death count',
     seeds: [6],
     edits: [{ file: settlements, find: 'losses = NULL, updated_at = :now', replace: 'updated_at = :now' }],

@@ -5,7 +5,7 @@ import { createEngine, type Engine } from './engine.ts';
 import { createFakeProvider, type FakeProvider } from './fake-provider.ts';
 import { drawConfig, drawFaultProfile, type FaultProfile, type SimulatedConfig } from './fault-profile.ts';
 import { crashEngine } from './fleet.ts';
-import { checkClaimsAreDue, checkReapedLeases } from './leases.ts';
+import { checkClaimsAreDue, checkReapedLeases, checkRetention } from './leases.ts';
 import { injectAtStatement } from './moments.ts';
 import { drawOutsideWriter } from './outside-writer.ts';
 import { type Random, seeded } from './random.ts';
@@ -81,6 +81,7 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
     noteSchedules(simulation, end);
     checkReapedLeases(simulation, end);
     checkClaimsAreDue(simulation, end);
+    checkRetention(simulation, end);
     wakePausedEngines(end);
     if ((end.error as { code?: string } | undefined)?.code === '40P01')
       simulation.violations.push({

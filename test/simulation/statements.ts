@@ -1,5 +1,5 @@
 /** Names of the engine's statements, by their first words. */
-const kinds: readonly [name: string, text: RegExp][] = [
+export const kinds: readonly [name: string, text: RegExp][] = [
   ['begin', /^BEGIN/],
   ['read clock', /^SELECT pg_catalog\.floor/],
   ['open session', /^SELECT NOT is_own/],
@@ -14,10 +14,11 @@ const kinds: readonly [name: string, text: RegExp][] = [
   ['block stuck', /^SELECT \S+block_arrivals/],
   ['end backoffs', /^UPDATE \S+sync_jobs SET retry_after = NULL/],
   ['lock connections', /^SELECT count\(\*\) FROM \(\s+SELECT FROM \S+connections/],
-  ['lock runs', /^SELECT j\.id, j\.claim_id, j\.status, j\.rerun_priority/],
+  ['lock runs', /^SELECT id, claim_id, status, rerun_priority/],
   ['write connections', /^UPDATE \S+connections c\s+SET metadata = CASE WHEN w\.cursor/],
   ['store signals', /^WITH stored AS/],
-  ['settle jobs', /^UPDATE \S+sync_jobs j\s+SET status = e\.status/],
+  ['settle jobs', /^WITH settled AS \(UPDATE \S+sync_jobs j\s+SET status = e\.status/],
+  ['unblock siblings', /^SELECT \S+unblock_siblings/],
   ['follow up', /^INSERT INTO \S+sync_jobs AS j/],
   ['needs auth', /^UPDATE \S+connections c SET status = 'needs_auth'/],
   ['record lost', /^INSERT INTO \S+attempts \(job_id/],
@@ -28,7 +29,7 @@ const kinds: readonly [name: string, text: RegExp][] = [
   ['find lost', /^SELECT j\.id, j\.connection_id, c\.tenant_id/],
   ['requeue', /^UPDATE \S+sync_jobs j\s+SET status = 'queued', process_id = NULL/],
   ['count deaths', /^UPDATE \S+connections c SET losses = w\.losses/],
-  ['remove deaths', /^UPDATE \S+connections c\s+SET losses = \(SELECT jsonb_agg/],
+  ['remove deaths', /^UPDATE \S+connections c\s+SET losses = \(\s+SELECT jsonb_agg/],
   ['defer suspects', /^UPDATE \S+sync_jobs j SET retry_after = d\.until/],
   ['correct owners', /^UPDATE \S+sync_jobs j SET tenant_id = c\.tenant_id/],
   ['rewind job', /^UPDATE \S+sync_jobs\s+SET status = 'queued', cursor = NULL/],
@@ -45,18 +46,18 @@ const kinds: readonly [name: string, text: RegExp][] = [
   ['set waiting', /^UPDATE \S+connections SET waits_for_job = true/],
   ['wake', /^SELECT \S+wake_executors/],
   ['enable triggers', /^SELECT set_config\('syncline\.triggers'/],
-  ['record tick', /^WITH gone AS \(DELETE FROM \S+schedulers/],
+  ['record tick', /^WITH gone AS \(\s+DELETE FROM \S+schedulers/],
   ['delete scheduler', /^DELETE FROM \S+schedulers/],
   ['lock connection', /^SELECT c\.id, [\s\S]+FOR NO KEY UPDATE OF c$/],
-  ['set status', /^UPDATE \S+connections SET status = \$4/],
+  ['set status', /^UPDATE \S+connections SET status = \$1/],
   ['activate', /^UPDATE \S+connections\s+SET status = 'active'/],
-  ['write cursor', /^UPDATE \S+connections\s+SET metadata = CASE WHEN \$2/],
+  ['write cursor', /^UPDATE \S+connections\s+SET metadata = CASE\s+WHEN \$1/],
   ['write schedule', /^UPDATE \S+connections SET schedule/],
   ['move job', /^UPDATE \S+sync_jobs SET scheduled_at = \$/],
   ['cancel job', /^UPDATE \S+sync_jobs\s+SET status = 'cancelled'/],
   ['request rerun', /^UPDATE \S+sync_jobs SET rerun_priority/],
   ['bring forward', /^UPDATE \S+sync_jobs\s+SET scheduled_at = least/],
-  ['prune jobs', /^DELETE FROM \S+sync_jobs/],
+  ['prune jobs', /^WITH gone AS \(\s+DELETE FROM \S+sync_jobs/],
 ];
 
 /** Statements that cause no notification. */

@@ -1,4 +1,4 @@
-import { runsFailedByDeaths, runsSettled, runsStarted } from '../causes.ts';
+import { runsFailedByDeaths, runsRequeued, runsSettled, runsStarted } from '../causes.ts';
 import { engineOnly } from '../invariant.ts';
 import { type Connection, type Job, lossesOf } from '../rows.ts';
 
@@ -37,6 +37,18 @@ export const oneSuspectPerClaim = engineOnly(
       .slice(1)
       .map(({ after }) => ({ ...subject(after), detail: `${suspects.length} were claimed` }));
   },
+);
+
+export const suspectsBackOff = engineOnly(
+  'a job whose process dies for at least the second time in a row backs off',
+  (commit) =>
+    runsRequeued(commit).flatMap(({ after }) => {
+      const change = commit.connections.find((one) => one.after?.id === after.connection_id);
+      const count = countOf(change?.after);
+      return count >= 2 && count > countOf(change?.before) && after.retry_after === null
+        ? [{ ...subject(after), detail: `requeued without a backoff, with a death count of ${count}` }]
+        : [];
+    }),
 );
 
 export const releasedProcessesAreNotCounted = engineOnly(
