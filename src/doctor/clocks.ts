@@ -5,13 +5,13 @@ import { liveProcesses } from './live.ts';
 
 export const isSkewed = (seconds: number) => Math.abs(seconds) * 1000 > maxSkewMs;
 
-/** DB-6: affects logs and what connectors sign or compare, no schedule. */
+/** DB-6: affects logs and connectors that do not use `context.clock`, no schedule. */
 export function skewed(owner: string, seconds: number): Finding {
   const direction = seconds > 0 ? 'ahead of' : 'behind';
   return warning(
     `${owner}: the clock is ${formatDuration(Math.abs(seconds) * 1000)} ${direction} the database's. ` +
-      "Schedules, leases and retention follow the database's clock; log times and connectors follow the " +
-      "machine's.",
+      "Schedules, leases and retention follow the database's clock. " +
+      "Logs, and connectors that do not use context.clock, use the machine's clock.",
     'Synchronize both clocks (NTP, chrony).',
   );
 }
