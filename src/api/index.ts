@@ -124,14 +124,14 @@ export {
   cursorJson,
   type Explanation,
   explanationJson,
-  type PastCursor,
-  type PreviewedRun,
   type RepairedConnection,
   type RepairStep,
+  type RunWindow,
   repairJson,
   type SchedulePreview,
+  type StoredCursor,
   scheduleJson,
-  triggeredJson,
+  triggerJson,
 } from './connections/results.ts';
 export { withDatabaseErrors } from './database-errors.ts';
 export type { JobsApi, ListedJobs } from './jobs/index.ts';
@@ -158,7 +158,7 @@ export { sharePool } from './pool-shares.ts';
 export type { ListedTenants, NewProvider, ProvidersApi, TenantsApi } from './registry.ts';
 export type { StatsApi } from './stats.ts';
 export {
-  type Attention,
+  type AttentionItem,
   attentionJson,
   type Load,
   loadJson,
