@@ -74,7 +74,6 @@ export {
 export type {
   ApiKey,
   ApiKeyDetail,
-  Attempt,
   AttentionItem,
   AuditEvent,
   BulkStep,
@@ -91,6 +90,7 @@ export type {
   Provider,
   RepairedConnection,
   RepairStep,
+  Run,
   RunWindow,
   SchedulePreview,
   Series,

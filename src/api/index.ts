@@ -135,7 +135,7 @@ export {
 } from './connections/results.ts';
 export { withDatabaseErrors } from './database-errors.ts';
 export type { JobsApi, ListedJobs } from './jobs/index.ts';
-export { type Attempt, type Job, type JobDetail, jobDetailJson, jobJson } from './jobs/model.ts';
+export { type Job, type JobDetail, jobDetailJson, jobJson, type Run } from './jobs/model.ts';
 export {
   type ApiKey,
   type ApiKeyDetail,

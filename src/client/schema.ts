@@ -31,23 +31,6 @@ export interface ApiKeyList {
   next_cursor: string | null;
 }
 
-export interface Attempt {
-  number: number;
-  outcome: 'succeeded' | 'failed' | 'retried' | 'lost' | 'cancelled' | 'running';
-  started_at: string;
-  ended_at: string | null;
-  error: JobError | null;
-  retry_after: string | null;
-  /** The connector's first 100 log lines. */
-  log: {
-    at: string;
-    level: string;
-    message: string;
-    fields: Record<string, unknown>;
-  }[];
-  duration_ms: number | null;
-}
-
 export interface AttentionItem {
   cause: 'needs_auth' | 'failing' | 'overdue' | 'too_far_ahead' | 'unserved';
   provider: string | null;
@@ -317,7 +300,7 @@ export interface Job {
 export type JobDetail = Job & {
   /** Outcome in one sentence. */
   verdict: string;
-  attempts_log: Attempt[];
+  runs: Run[];
 };
 
 export interface JobError {
@@ -469,6 +452,23 @@ export interface Rewind {
   cursor?: unknown;
   /** Reason, stored in the audit log. */
   reason?: string | undefined;
+}
+
+export interface Run {
+  number: number;
+  outcome: 'succeeded' | 'failed' | 'retried' | 'lost' | 'cancelled' | 'running';
+  started_at: string;
+  ended_at: string | null;
+  error: JobError | null;
+  retry_after: string | null;
+  /** The connector's first 100 log lines. */
+  log: {
+    at: string;
+    level: string;
+    message: string;
+    fields: Record<string, unknown>;
+  }[];
+  duration_ms: number | null;
 }
 
 export interface RunWindow {
