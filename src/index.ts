@@ -115,14 +115,14 @@ export type { ConnectionWebhook, NewConnectionWebhook } from './webhooks/index.t
 export type { Access, Identity, Refused } from './api/index.ts';
 export type { Delivery } from './contract/webhook.ts';
 export {
-  type AuthorizationsApi,
   authorizationTtlMs,
   type ConsentCallback,
   type ConsentRequest,
   type ConsentResult,
+  type OAuthApi,
   type StartedConsent,
 } from './credentials/index.ts';
-export type { Receipt, Receive } from './webhooks/index.ts';
+export type { DeliveriesApi, Receipt } from './webhooks/index.ts';
 
 // For custom servers: results as the JSON of the HTTP API, with their schemas
 
