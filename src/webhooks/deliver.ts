@@ -82,17 +82,9 @@ export function createDeliver(context: DeliverContext): DeliveriesApi['deliver']
   const loggedAtMs = new Map<string, number>();
   const beingNoted = new Set<string>();
 
-  return async (provider, connectionId, delivery) => {
-    try {
-      return await receive(provider, connectionId, delivery);
-    } catch (error) {
-      if (error instanceof SynclineError || !isTransient(error)) throw error;
-      const message = `The webhook delivery could not be stored: ${describeError(error)}`;
-      throw new SynclineError('DATABASE_UNREACHABLE', message, { cause: error });
-    }
-  };
+  return deliver;
 
-  async function receive(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt> {
+  async function deliver(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt> {
     const row = await recipients.add(
       uuidPattern.test(connectionId) ? connectionId.toLowerCase() : noConnection,
     );
