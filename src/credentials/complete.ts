@@ -109,7 +109,8 @@ export function createComplete(context: CompleteContext): OAuthApi['complete'] {
       const held = seen.credential_id && (await findCredential(scoped, seen.credential_id));
       if (held && held.kind === 'oauth2') {
         const change = { kind: 'credential.authorized' as const, note: {}, connectionId, check };
-        return replace({ db: scoped, ports, stopping: closing, vault, record }, held.id, tokens, change);
+        await replace({ db: scoped, ports, stopping: closing, vault, record }, held.id, tokens, change);
+        return;
       }
       const { credential_id: seenCredential } = seen;
       const changed = await scoped.transaction(async (tx) => {
