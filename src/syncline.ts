@@ -42,6 +42,7 @@ export interface SynclineOptions<C extends Connector = Connector> extends Config
 
 /** The operator's API and the engine. `C`: the union of its connectors. */
 export interface Syncline<C extends Connector = Connector> extends SynclineApi<C>, Engine {
+  /** Effective settings: defaults, environment and options. */
   readonly config: Config;
   /** Clock, timers and randomness, for custom servers. */
   readonly ports: Ports;
@@ -52,6 +53,7 @@ export interface Syncline<C extends Connector = Connector> extends SynclineApi<C
   as(caller: Caller, json?: ReadJson): SynclineApi<C>;
   /** Authenticates API keys and sessions. */
   readonly access: Access;
+  /** Webhook secrets of connections, and deliveries. */
   readonly webhooks: DeliveriesApi;
   /** The OAuth flow, bound to one browser, for custom servers. */
   readonly oauth: OAuthApi;

@@ -46,6 +46,7 @@ export interface CredentialsApi {
   /** Encrypts and stores a secret. Registers the provider if it has a connector. */
   create(input: NewCredential, note?: AuditNote): Promise<StoredCredential>;
 
+  /** Throws NOT_FOUND if the caller sees no such credential. */
   get(id: string): Promise<StoredCredential>;
 
   /** Ordered by id, roughly the order of creation. */

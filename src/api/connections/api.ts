@@ -86,6 +86,7 @@ export interface ConnectionsApi<C extends Connector = Connector> {
    */
   create(input: NewConnectionFor<C>, note?: AuditNote): Promise<Connection>;
 
+  /** Throws NOT_FOUND if the caller sees no such connection. */
   get(id: string): Promise<Connection>;
 
   /** Ordered by id, roughly the order of creation. */
