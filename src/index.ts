@@ -60,6 +60,7 @@ export type {
   SignalsFilter,
 } from './feed/index.ts';
 export { minIntervalSeconds } from './schedule/interval.ts';
+export { type ParsedSchedule, parseSchedule, type ScheduleProblem } from './schedule/parse-schedule.ts';
 export {
   type Schedule,
   type ScheduleInput,
