@@ -60,6 +60,7 @@ export type {
   SignalsFilter,
 } from './feed/index.ts';
 export { minIntervalSeconds } from './schedule/interval.ts';
+export { type ParsedSchedule, parseSchedule, type ScheduleProblem } from './schedule/parse-schedule.ts';
 export {
   type Schedule,
   type ScheduleInput,
@@ -74,8 +75,7 @@ export {
 export type {
   ApiKey,
   ApiKeyDetail,
-  Attempt,
-  Attention,
+  AttentionItem,
   AuditEvent,
   BulkStep,
   Connection,
@@ -87,15 +87,16 @@ export type {
   Load,
   NewApiKey,
   Overview,
-  PastCursor,
-  PreviewedRun,
   ProcessInfo,
   Provider,
   RepairedConnection,
   RepairStep,
+  Run,
+  RunWindow,
   SchedulePreview,
   Series,
   SeriesPoint,
+  StoredCursor,
   SystemInfo,
   TableInfo,
   Tenant,
@@ -115,14 +116,14 @@ export type { ConnectionWebhook, NewConnectionWebhook } from './webhooks/index.t
 export type { Access, Identity, Refused } from './api/index.ts';
 export type { Delivery } from './contract/webhook.ts';
 export {
-  type AuthorizationsApi,
   authorizationTtlMs,
   type ConsentCallback,
   type ConsentRequest,
   type ConsentResult,
+  type OAuthApi,
   type StartedConsent,
 } from './credentials/index.ts';
-export type { Receipt, Receive } from './webhooks/index.ts';
+export type { DeliveriesApi, Receipt } from './webhooks/index.ts';
 
 // For custom servers: results as the JSON of the HTTP API, with their schemas
 
@@ -149,7 +150,7 @@ export {
   seriesJson,
   systemJson,
   tenantJson,
-  triggeredJson,
+  triggerJson,
 } from './api/index.ts';
 export { budgetJson } from './budgets/index.ts';
 export { credentialJson } from './credentials/index.ts';

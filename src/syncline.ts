@@ -15,12 +15,7 @@ import { loadConfig } from './config/load.ts';
 import type { Config, ConfigOptions } from './config/settings.ts';
 import { type Connector, connectorsByProvider } from './contract/connector.ts';
 import { SynclineError } from './contract/errors.ts';
-import {
-  type AuthorizationsApi,
-  createAuthorizations,
-  createCredentialHandles,
-  createVault,
-} from './credentials/index.ts';
+import { createCredentialHandles, createOAuth, createVault, type OAuthApi } from './credentials/index.ts';
 import { type DoctorReport, examine, repairFeedAtStart, withMissingGrants } from './doctor/index.ts';
 import { createFeedReader, createFeedWatch } from './feed/index.ts';
 import { createLogger } from './platform/log.ts';
@@ -32,7 +27,7 @@ import { openReserved } from './store/reserved.ts';
 import { openSingle } from './store/single.ts';
 import { createTelemetry, type TelemetryProviders } from './telemetry/index.ts';
 import { parseStored, type ReadJson } from './values/stored-json.ts';
-import { createReceiver, type Receive } from './webhooks/index.ts';
+import { createDeliver, type DeliveriesApi } from './webhooks/index.ts';
 
 export interface SynclineOptions<C extends Connector = Connector> extends ConfigOptions {
   /** Made with `defineConnector`. Jobs of other providers stay queued. */
@@ -47,6 +42,7 @@ export interface SynclineOptions<C extends Connector = Connector> extends Config
 
 /** The operator's API and the engine. `C`: the union of its connectors. */
 export interface Syncline<C extends Connector = Connector> extends SynclineApi<C>, Engine {
+  /** Effective settings: defaults, environment and options. */
   readonly config: Config;
   /** Clock, timers and randomness, for custom servers. */
   readonly ports: Ports;
@@ -57,10 +53,10 @@ export interface Syncline<C extends Connector = Connector> extends SynclineApi<C
   as(caller: Caller, json?: ReadJson): SynclineApi<C>;
   /** Authenticates API keys and sessions. */
   readonly access: Access;
-  /** Processes a webhook delivery, for custom servers. */
-  readonly receive: Receive;
+  /** Webhook secrets of connections, and deliveries. */
+  readonly webhooks: DeliveriesApi;
   /** The OAuth flow, bound to one browser, for custom servers. */
-  readonly authorizations: AuthorizationsApi;
+  readonly oauth: OAuthApi;
   /** Schema version and last tick; rejects if the database is unusable. */
   status(): Promise<Status>;
   /** Diagnoses database and fleet. Writes only with `fix`. */
@@ -153,17 +149,19 @@ function compose({ config, log, ports: outside, providers, ...parts }: Parts): S
   };
   const apiFor = (caller: Caller, json: ReadJson = parseStored): SynclineApi =>
     createApi({ ...api, db: apiDb(caller.tenantId ?? caller.actor).scopedTo(caller.tenantId), caller, json });
-  const receive = createReceiver({ ...shared, ...deliveries });
+  const deliver = createDeliver({ ...shared, ...deliveries });
   const doctor = ({ fix = false }: { fix?: boolean } = {}) => examine({ ...shared, config, explain, fix });
-  const consent = { ...shared, db: apiDb('authorizations') };
+  const root = apiFor({ actor: 'api' });
+  const consent = { ...shared, db: apiDb('oauth') };
   return {
     config,
     ports,
     ...withDatabaseErrors({ ...engine.control }, explain),
-    ...apiFor({ actor: 'api' }),
+    ...root,
+    webhooks: { ...root.webhooks, ...withDatabaseErrors({ deliver }, explain) },
     as: apiFor,
     access: withDatabaseErrors(createAccess({ ...shared, db: apiDb('access') }), explain),
-    authorizations: withDatabaseErrors(createAuthorizations(consent), explain),
-    ...withDatabaseErrors({ receive, doctor, status: createStatus(probe, config) }, explain),
+    oauth: withDatabaseErrors(createOAuth(consent), explain),
+    ...withDatabaseErrors({ doctor, status: createStatus(probe, config) }, explain),
   };
 }

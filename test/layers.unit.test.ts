@@ -140,7 +140,7 @@ describe('layers', () => {
 
   it.each([
     ['http', []],
-    ['cli', ['http', 'dev', 'schedule']],
+    ['cli', ['http', 'dev']],
   ])('%s uses what any program can import, and of this package also %j', (layer, edges) => {
     const others = crossing.filter(
       ({ file, to }) =>

@@ -15,7 +15,7 @@ export async function startServer(syncline: Syncline) {
       if (request.method !== 'POST' || !provider || !connectionId) return response.writeHead(404).end();
       const body = await bodyOf(request);
       if (!body) return response.writeHead(413).end();
-      const receipt = await syncline.receive(decodeURIComponent(provider), connectionId, {
+      const receipt = await syncline.webhooks.deliver(decodeURIComponent(provider), connectionId, {
         method: 'POST',
         headers: headersOf(request),
         body, // raw bytes: the signature does not match a body that was parsed and serialized again

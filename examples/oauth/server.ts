@@ -22,10 +22,10 @@ export async function startServer(syncline: Syncline) {
         });
         // Binds the flow to this browser, so that a forwarded link cannot connect the account of another user.
         const browser = randomBytes(32).toString('hex');
-        const { redirectTo } = await syncline.authorizations.start({ link, browser });
+        const { redirectTo } = await syncline.oauth.start({ link, browser });
         redirect(redirectTo, `browser=${browser}; HttpOnly; SameSite=Lax; Path=/callback; Max-Age=600`);
       } else if (pathname === '/callback') {
-        const { returnTo, error } = await syncline.authorizations.finish({
+        const { returnTo, error } = await syncline.oauth.complete({
           state: searchParams.get('state') ?? '',
           code: searchParams.get('code') ?? undefined,
           error: searchParams.get('error') ?? undefined,

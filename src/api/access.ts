@@ -61,6 +61,7 @@ export interface Access {
   /** Undefined if the session is unknown, closed or expired. */
   session(token: string): Promise<Identity | undefined>;
 
+  /** Does nothing if the session is unknown. */
   closeSession(token: string): Promise<void>;
 
   /** Stores an audit event for refused keys or sessions. */

@@ -54,18 +54,31 @@ export interface ApiContext {
 
 /** The API of one caller: a tenant or the operator. A tenant sees and changes only what is its own. */
 export interface SynclineApi<C extends Connector = Connector> {
+  /** Tenant and audit name of this API. */
   readonly caller: Caller;
+  /** Customers, the owners of connections. */
   readonly tenants: TenantsApi;
+  /** Services that connections sync from. */
   readonly providers: ProvidersApi;
+  /** Accounts to sync: schedule, config, state, repair. */
   readonly connections: ConnectionsApi<C>;
+  /** Encrypted secrets of connections. */
   readonly credentials: CredentialsApi;
+  /** Queued, running and finished syncs. */
   readonly jobs: JobsApi;
+  /** Stored signals: lists and the feed. */
   readonly signals: SignalsApi<C>;
+  /** Stored feed positions. */
   readonly consumers: ConsumersApi;
+  /** Totals, series and what needs attention. */
   readonly stats: StatsApi;
+  /** Rate limits of providers and their remaining requests. */
   readonly budgets: BudgetsApi;
+  /** Log of changes and logins. */
   readonly audit: AuditApi;
+  /** API keys. */
   readonly keys: KeysApi;
+  /** Webhook secrets of connections. */
   readonly webhooks: WebhooksApi;
   /** Processes, queue, tables and configuration. Operators only. */
   system(): Promise<SystemInfo>;
@@ -124,18 +137,18 @@ export {
   cursorJson,
   type Explanation,
   explanationJson,
-  type PastCursor,
-  type PreviewedRun,
   type RepairedConnection,
   type RepairStep,
+  type RunWindow,
   repairJson,
   type SchedulePreview,
+  type StoredCursor,
   scheduleJson,
-  triggeredJson,
+  triggerJson,
 } from './connections/results.ts';
 export { withDatabaseErrors } from './database-errors.ts';
 export type { JobsApi, ListedJobs } from './jobs/index.ts';
-export { type Attempt, type Job, type JobDetail, jobDetailJson, jobJson } from './jobs/model.ts';
+export { type Job, type JobDetail, jobDetailJson, jobJson, type Run } from './jobs/model.ts';
 export {
   type ApiKey,
   type ApiKeyDetail,
@@ -158,7 +171,7 @@ export { sharePool } from './pool-shares.ts';
 export type { ListedTenants, NewProvider, ProvidersApi, TenantsApi } from './registry.ts';
 export type { StatsApi } from './stats.ts';
 export {
-  type Attention,
+  type AttentionItem,
   attentionJson,
   type Load,
   loadJson,

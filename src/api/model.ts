@@ -84,9 +84,9 @@ const scopes = z.enum(['operator', 'tenant']);
 export const scopeOf = ({ tenantId }: { tenantId?: string | undefined }): z.output<typeof scopes> =>
   tenantId === undefined ? 'operator' : 'tenant';
 
-const shownKey = apiKey.extend({ scope: scopes }).meta({ id: 'Key' });
-const shownNewKey = newApiKey.extend({ scope: scopes }).meta({ id: 'NewKey', base: shownKey });
-const shownKeyDetail = apiKeyDetail.extend({ scope: scopes }).meta({ id: 'KeyDetail', base: shownKey });
+const shownKey = apiKey.extend({ scope: scopes }).meta({ id: 'ApiKey' });
+const shownNewKey = newApiKey.extend({ scope: scopes }).meta({ id: 'NewApiKey', base: shownKey });
+const shownKeyDetail = apiKeyDetail.extend({ scope: scopes }).meta({ id: 'ApiKeyDetail', base: shownKey });
 
 export const keyJson = jsonOf(apiKey, shownKey, { scope: scopeOf });
 export const newKeyJson = jsonOf(newApiKey, shownNewKey, { scope: scopeOf });
@@ -119,7 +119,7 @@ const auditEvent = z
     jobId: maybeUuid,
     detail: maybe(z.record(z.string(), z.unknown())),
   })
-  .meta({ id: 'Event' });
+  .meta({ id: 'AuditEvent' });
 export interface AuditEvent extends z.output<typeof auditEvent> {}
 
 export const auditEventJson = jsonOf(auditEvent);

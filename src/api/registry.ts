@@ -33,6 +33,7 @@ export interface TenantsApi {
   /** Operators only. */
   create(input: { name: string }): Promise<Tenant>;
 
+  /** Throws NOT_FOUND if the caller sees no such tenant. */
   get(id: string): Promise<Tenant>;
 
   /** In order of creation. */
@@ -93,13 +94,13 @@ export function createProviders({ db, caller, record }: Context): ProvidersApi {
       if (displayName !== null) requireText('displayName', displayName, 200);
       if (authType !== null) requireText('authType', authType, 200);
       const now = await db.now();
-      await db.transaction(async (tx) => {
+      return db.transaction(async (tx) => {
         await upsertProvider(tx, now, { slug, displayName, authType });
         await record(tx, now, { kind: 'provider.registered', detail: { slug } });
+        const row = await findProvider(tx, slug);
+        if (!row) throw providerNotFound(slug);
+        return providerFromRow(row);
       });
-      const row = await findProvider(db, slug);
-      if (!row) throw providerNotFound(slug);
-      return providerFromRow(row);
     },
 
     async list({ cursor, limit: requestedLimit } = {}) {

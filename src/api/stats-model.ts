@@ -83,9 +83,9 @@ const attention = z
     }),
   })
   .meta({ id: 'AttentionItem' });
-export interface Attention extends z.output<typeof attention> {}
+export interface AttentionItem extends z.output<typeof attention> {}
 
-export const attentionJson = jsonOf(z.object({ items: z.array(attention) }).meta({ id: 'Attention' }));
+export const attentionJson = jsonOf(z.object({ items: z.array(attention) }).meta({ id: 'AttentionList' }));
 
 const process = z.object({
   id: uuid,
@@ -171,4 +171,4 @@ const system = z.object({
 export interface SystemInfo extends z.output<typeof system> {}
 
 /** The HTTP service adds its version. */
-export const systemJson = jsonOf(system.extend({ version: z.string() }).meta({ id: 'System' }));
+export const systemJson = jsonOf(system.extend({ version: z.string() }).meta({ id: 'SystemInfo' }));

@@ -21,7 +21,7 @@ import {
   type TroubleRow,
 } from '../store/stats.ts';
 import { requireText, requireWhole } from '../values/arguments.ts';
-import type { Attention, Load, Overview, Series, SeriesPoint, Totals } from './stats-model.ts';
+import type { AttentionItem, Load, Overview, Series, SeriesPoint, Totals } from './stats-model.ts';
 
 const minuteMs = 60_000;
 const minMinutes = 5;
@@ -58,7 +58,7 @@ export interface StatsApi {
   load(): Promise<Load>;
 
   /** Problems by cause, most urgent first. */
-  attention(): Promise<Attention[]>;
+  attention(): Promise<AttentionItem[]>;
 }
 
 export function createStats({
@@ -161,7 +161,7 @@ export function createStats({
     },
   };
 
-  async function overdue(tx: Transaction): Promise<Attention[]> {
+  async function overdue(tx: Transaction): Promise<AttentionItem[]> {
     const before = new Date(tx.now.getTime() - 3 * config.tickIntervalSeconds * 1000);
     const { count, atLeast, since } = await overdueConnections(tx, before);
     if (count === 0) return [];
@@ -170,7 +170,7 @@ export function createStats({
     return [{ cause: 'overdue', count, atLeast, since: since ?? undefined, remedy, ...unknown }];
   }
 
-  async function tooFarAhead(tx: Transaction): Promise<Attention[]> {
+  async function tooFarAhead(tx: Transaction): Promise<AttentionItem[]> {
     const now = tx.now;
     const { connections, jobs } = isOperator
       ? { connections: await connectionsAhead(tx, now, limits), jobs: await jobsAhead(tx, now, limits) }
@@ -195,7 +195,7 @@ export function createStats({
     ];
   }
 
-  async function unserved(tx: Transaction): Promise<Attention[]> {
+  async function unserved(tx: Transaction): Promise<AttentionItem[]> {
     const processes = await findProcesses(tx, tx.now);
     const served = processes.filter(({ alive }) => alive).flatMap(({ providers }) => providers);
     const before = new Date(tx.now.getTime() - unservedAfterMs);
@@ -229,7 +229,11 @@ function aheadMessage(connections: Ahead, jobs: Ahead): string {
     .join('; ');
 }
 
-function trouble(row: TroubleRow, cause: 'needs_auth' | 'failing', message: string | undefined): Attention {
+function trouble(
+  row: TroubleRow,
+  cause: 'needs_auth' | 'failing',
+  message: string | undefined,
+): AttentionItem {
   return {
     cause,
     provider: row.provider_slug,

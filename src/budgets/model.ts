@@ -21,7 +21,7 @@ const budget = z
       description: 'When the provider last reported the remaining requests; null if never.',
     }),
   })
-  .meta({ id: 'Budget' });
+  .meta({ id: 'BudgetStatus' });
 /** A provider's remaining rate limit, for all processes. */
 export interface BudgetStatus extends z.output<typeof budget> {}
 

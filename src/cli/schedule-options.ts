@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/settings.ts';
 import { invalidArgument } from '../contract/errors.ts';
-import { minIntervalSeconds, type ScheduleInput, type Weekday, weekdays } from '../index.ts';
-import { parseSchedule } from '../schedule/parse-schedule.ts';
+import { minIntervalSeconds, parseSchedule, type ScheduleInput, type Weekday, weekdays } from '../index.ts';
 import { invalid, requireOneOf } from '../values/arguments.ts';
 import { omitUndefined, wholeNumber } from './options.ts';
 

@@ -10,7 +10,7 @@ import type {
 } from './operations.ts';
 import { type ClientOptions, checkedOptions } from './options.ts';
 import { type Call, send } from './request.ts';
-import type { FedSignal, Paths } from './schema.ts';
+import type { FeedSignal, Paths } from './schema.ts';
 
 /** Of the feed; the client sets the rest. */
 export type FeedQuery = Omit<NonNullable<Paths['/v1/signals/feed']['get']['query']>, 'wait'>;
@@ -53,7 +53,7 @@ export interface Client {
    * In commit order until the loop is left or `signal` aborts. A consumer's position is stored when the
    * signals of a page have been processed: a crash repeats at most that page.
    */
-  feed(query?: FeedQuery, options?: CallOptions): AsyncGenerator<FedSignal>;
+  feed(query?: FeedQuery, options?: CallOptions): AsyncGenerator<FeedSignal>;
 }
 
 /** A client of the HTTP API. Failed requests throw `SynclineHttpError`. */

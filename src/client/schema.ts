@@ -4,25 +4,31 @@ export interface Accepted {
   accepted: true;
 }
 
-export interface Attempt {
-  number: number;
-  outcome: 'succeeded' | 'failed' | 'retried' | 'lost' | 'cancelled' | 'running';
-  started_at: string;
-  ended_at: string | null;
-  error: JobError | null;
-  retry_after: string | null;
-  /** The connector's first 100 log lines. */
-  log: {
-    at: string;
-    level: string;
-    message: string;
-    fields: Record<string, unknown>;
-  }[];
-  duration_ms: number | null;
+export interface ApiKey {
+  id: string;
+  name: string;
+  /** First characters of the key. */
+  prefix: string;
+  tenant_id: string | null;
+  created_at: string;
+  created_by: string;
+  /** The key that created it. */
+  parent_id: string | null;
+  /** Accurate to five minutes. */
+  last_used_at: string | null;
+  revoked_at: string | null;
+  scope: 'operator' | 'tenant';
 }
 
-export interface Attention {
-  items: AttentionItem[];
+export type ApiKeyDetail = ApiKey & {
+  /** Number of valid keys created with it, directly or indirectly; at most 10,000. */
+  descendants: number;
+};
+
+export interface ApiKeyList {
+  items: ApiKey[];
+  /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
+  next_cursor: string | null;
 }
 
 export interface AttentionItem {
@@ -42,12 +48,37 @@ export interface AttentionItem {
   } | null;
 }
 
+export interface AttentionList {
+  items: AttentionItem[];
+}
+
+export interface AuditEvent {
+  id: string;
+  at: string;
+  kind: string;
+  /** Who made the change. */
+  actor: string;
+  /** The API key used, directly or through a session. */
+  key_id: string | null;
+  reason: string | null;
+  tenant_id: string | null;
+  connection_id: string | null;
+  job_id: string | null;
+  detail: Record<string, unknown> | null;
+}
+
+export interface AuditEventList {
+  items: AuditEvent[];
+  /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
+  next_cursor: string | null;
+}
+
 export interface Authorization {
   authorization_url: string;
   expires_at: string;
 }
 
-export interface Budget {
+export interface BudgetStatus {
   key: string;
   /** Provider slug. */
   provider: string;
@@ -69,13 +100,13 @@ export interface Budget {
   learned_at: string | null;
 }
 
-export interface BudgetList {
-  items: Budget[];
+export interface BudgetStatusList {
+  items: BudgetStatus[];
   /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
   next_cursor: string | null;
 }
 
-export interface BulkResult {
+export interface BulkStep {
   matched: number;
   changed: number;
   failed: {
@@ -169,6 +200,17 @@ export interface ConnectionList {
   next_cursor: string | null;
 }
 
+export interface ConnectionWebhook {
+  connection_id: string;
+  /** Path of the webhook, to append to the URL of the service. */
+  path: string;
+  /** Whether the connection has its own secret. */
+  exists: boolean;
+  created_at: string | null;
+  /** Last delivery with a valid signature. Accurate to one minute. */
+  last_received_at: string | null;
+}
+
 export interface Consumer {
   name: string;
   tenant_id: string | null;
@@ -190,32 +232,6 @@ export interface Count {
   at_least: boolean;
 }
 
-export interface Credential {
-  id: string;
-  tenant_id: string;
-  provider: string;
-  name: string | null;
-  kind: 'api_key' | 'basic' | 'oauth2' | 'custom';
-  /** Number of changes of the secret. */
-  generation: number;
-  /** Expiry of the access token. */
-  expires_at: string | null;
-  /** Since when the provider refuses to refresh it. */
-  refused_at: string | null;
-  refused_reason: string | null;
-  refreshed_at: string | null;
-  /** Number of connections that use it; 1000 means 1000 or more. */
-  connections: number;
-  created_at: string;
-  updated_at: string;
-}
-
-export interface CredentialList {
-  items: Credential[];
-  /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
-  next_cursor: string | null;
-}
-
 export interface Deletion {
   connection_id: string;
   tenant_id: string;
@@ -230,43 +246,22 @@ export interface Deletion {
   finished_at: string | null;
 }
 
-export interface Event {
-  id: string;
-  at: string;
-  kind: string;
-  /** Who made the change. */
-  actor: string;
-  /** The API key used, directly or through a session. */
-  key_id: string | null;
-  reason: string | null;
-  tenant_id: string | null;
-  connection_id: string | null;
-  job_id: string | null;
-  detail: Record<string, unknown> | null;
-}
-
-export interface EventList {
-  items: Event[];
-  /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
-  next_cursor: string | null;
-}
-
 export interface Explanation {
   state: 'paused' | 'needs_auth' | 'disabled' | 'running' | 'backing_off' | 'waiting' | 'unserved' | 'scheduled' | 'unplaced';
   sentence: string;
   next_run_at: string | null;
 }
 
-export type FedSignal = Signal & {
-  /** Feed position; pass it as `after` to continue from here. */
-  cursor: string;
-};
-
-export interface Feed {
-  items: FedSignal[];
+export interface FeedPage {
+  items: FeedSignal[];
   /** Cursor to continue from; never null. */
   next_cursor: string;
 }
+
+export type FeedSignal = StoredSignal & {
+  /** Feed position; pass it as `after` to continue from here. */
+  cursor: string;
+};
 
 export interface Health {
   status: 'ok';
@@ -305,7 +300,7 @@ export interface Job {
 export type JobDetail = Job & {
   /** Outcome in one sentence. */
   verdict: string;
-  attempts_log: Attempt[];
+  runs: Run[];
 };
 
 export interface JobError {
@@ -318,33 +313,6 @@ export interface JobError {
 
 export interface JobList {
   items: Job[];
-  /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
-  next_cursor: string | null;
-}
-
-export interface Key {
-  id: string;
-  name: string;
-  /** First characters of the key. */
-  prefix: string;
-  tenant_id: string | null;
-  created_at: string;
-  created_by: string;
-  /** The key that created it. */
-  parent_id: string | null;
-  /** Accurate to five minutes. */
-  last_used_at: string | null;
-  revoked_at: string | null;
-  scope: 'operator' | 'tenant';
-}
-
-export type KeyDetail = Key & {
-  /** Number of valid keys created with it, directly or indirectly; at most 10,000. */
-  descendants: number;
-};
-
-export interface KeyList {
-  items: Key[];
   /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
   next_cursor: string | null;
 }
@@ -368,12 +336,12 @@ export interface Me {
   version: string;
 }
 
-export type NewKey = Key & {
+export type NewApiKey = ApiKey & {
   /** The key itself, returned only once. */
   key: string;
 };
 
-export type NewWebhook = Webhook & {
+export type NewConnectionWebhook = ConnectionWebhook & {
   /** The signing secret for the provider, returned only once. */
   secret: string;
 };
@@ -486,14 +454,26 @@ export interface Rewind {
   reason?: string | undefined;
 }
 
-export interface Schedule {
-  /** Status of the job for the first run, if it is already queued. */
-  pending: 'queued' | 'running' | null;
-  /** Empty while the connection is not active. */
-  runs: {
-    earliest: string;
-    latest: string;
+export interface Run {
+  number: number;
+  outcome: 'succeeded' | 'failed' | 'retried' | 'lost' | 'cancelled' | 'running';
+  started_at: string;
+  ended_at: string | null;
+  error: JobError | null;
+  retry_after: string | null;
+  /** The connector's first 100 log lines. */
+  log: {
+    at: string;
+    level: string;
+    message: string;
+    fields: Record<string, unknown>;
   }[];
+  duration_ms: number | null;
+}
+
+export interface RunWindow {
+  earliest: string;
+  latest: string;
 }
 
 export interface ScheduleInput {
@@ -505,6 +485,13 @@ export interface ScheduleInput {
   days_of_week?: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[] | undefined;
   /** IANA time zone; default: UTC. */
   time_zone?: string | undefined;
+}
+
+export interface SchedulePreview {
+  /** Status of the job for the first run, if it is already queued. */
+  pending: 'queued' | 'running' | null;
+  /** Empty while the connection is not active. */
+  runs: RunWindow[];
 }
 
 export interface Series {
@@ -524,25 +511,28 @@ export interface Series {
   })[];
 }
 
-export interface Signal {
+export interface StoredCredential {
   id: string;
   tenant_id: string;
   provider: string;
-  connection_id: string;
-  /** The external id of the connection. */
-  connection_name: string | null;
-  /** The job that stored the signal. */
-  job_id: string | null;
-  kind: string;
-  occurred_at: string;
-  received_at: string;
-  dedupe_key: string | null;
-  /** The payload returned by the connector; absent from lists without payloads. */
-  payload?: unknown;
+  name: string | null;
+  kind: 'api_key' | 'basic' | 'oauth2' | 'custom';
+  /** Number of changes of the secret. */
+  generation: number;
+  /** Expiry of the access token. */
+  expires_at: string | null;
+  /** Since when the provider refuses to refresh it. */
+  refused_at: string | null;
+  refused_reason: string | null;
+  refreshed_at: string | null;
+  /** Number of connections that use it; 1000 means 1000 or more. */
+  connections: number;
+  created_at: string;
+  updated_at: string;
 }
 
-export interface SignalList {
-  items: Signal[];
+export interface StoredCredentialList {
+  items: StoredCredential[];
   /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
   next_cursor: string | null;
 }
@@ -562,7 +552,30 @@ export interface StoredCursorList {
   next_cursor: string | null;
 }
 
-export interface System {
+export interface StoredSignal {
+  id: string;
+  tenant_id: string;
+  provider: string;
+  connection_id: string;
+  /** The external id of the connection. */
+  connection_name: string | null;
+  /** The job that stored the signal. */
+  job_id: string | null;
+  kind: string;
+  occurred_at: string;
+  received_at: string;
+  dedupe_key: string | null;
+  /** The payload returned by the connector; absent from lists without payloads. */
+  payload?: unknown;
+}
+
+export interface StoredSignalList {
+  items: StoredSignal[];
+  /** Cursor of the next page; null on the last one. A page may be short or empty and have a next one. */
+  next_cursor: string | null;
+}
+
+export interface SystemInfo {
   node: string;
   schema: string;
   schema_version: number;
@@ -618,20 +631,9 @@ export interface TenantList {
   next_cursor: string | null;
 }
 
-export interface Triggered {
+export interface TriggerResult {
   job_id: string;
   effect: 'queued' | 'brought_forward' | 'follows';
-}
-
-export interface Webhook {
-  connection_id: string;
-  /** Path of the webhook, to append to the URL of the service. */
-  path: string;
-  /** Whether the connection has its own secret. */
-  exists: boolean;
-  created_at: string | null;
-  /** Last delivery with a valid signature. Accurate to one minute. */
-  last_received_at: string | null;
 }
 
 export interface Paths {
@@ -820,7 +822,7 @@ export interface Paths {
       query?: {
         runs?: number | undefined;
       } | undefined;
-      response: Schedule;
+      response: SchedulePreview;
     };
   };
   '/v1/connections/{id}/cursors': {
@@ -877,7 +879,7 @@ export interface Paths {
         /** Reason, stored in the audit log. */
         reason?: string | undefined;
       } | undefined;
-      response: Triggered;
+      response: TriggerResult;
     };
   };
   '/v1/connections/{id}/cancel': {
@@ -936,7 +938,7 @@ export interface Paths {
         limit?: number | undefined;
         cursor?: string | undefined;
       };
-      response: BulkResult;
+      response: BulkStep;
     };
   };
   '/v1/connections/{id}/webhook': {
@@ -945,7 +947,7 @@ export interface Paths {
       path: {
         id: string;
       };
-      response: Webhook;
+      response: ConnectionWebhook;
     };
     /** Create or replace the webhook of a connection */
     put: {
@@ -956,7 +958,7 @@ export interface Paths {
         /** The secret, if the provider generated it. */
         secret?: string | undefined;
       } | undefined;
-      response: NewWebhook;
+      response: NewConnectionWebhook;
     };
     /** Delete the webhook of a connection */
     delete: {
@@ -989,7 +991,7 @@ export interface Paths {
         /** `next_cursor` of the previous page. */
         cursor?: string | undefined;
       } | undefined;
-      response: CredentialList;
+      response: StoredCredentialList;
     };
     /** Store a credential */
     post: {
@@ -1019,7 +1021,7 @@ export interface Paths {
         /** Reason, stored in the audit log. */
         reason?: string | undefined;
       };
-      response: Credential;
+      response: StoredCredential;
     };
   };
   '/v1/credentials/{id}': {
@@ -1028,7 +1030,7 @@ export interface Paths {
       path: {
         id: string;
       };
-      response: Credential;
+      response: StoredCredential;
     };
     /** Replace the secret of a credential */
     put: {
@@ -1056,7 +1058,7 @@ export interface Paths {
         /** Reason, stored in the audit log. */
         reason?: string | undefined;
       };
-      response: Credential;
+      response: StoredCredential;
     };
     /** Delete a credential */
     delete: {
@@ -1146,7 +1148,7 @@ export interface Paths {
         /** Maximum number of items per page. */
         limit?: number | undefined;
       } | undefined;
-      response: Feed;
+      response: FeedPage;
     };
   };
   '/v1/signals': {
@@ -1170,7 +1172,7 @@ export interface Paths {
         /** `next_cursor` of the previous page. */
         cursor?: string | undefined;
       } | undefined;
-      response: SignalList;
+      response: StoredSignalList;
     };
   };
   '/v1/signals/{id}': {
@@ -1179,7 +1181,7 @@ export interface Paths {
       path: {
         id: string;
       };
-      response: Signal;
+      response: StoredSignal;
     };
   };
   '/v1/consumers': {
@@ -1248,7 +1250,7 @@ export interface Paths {
   '/v1/stats/attention': {
     /** Problems that need attention */
     get: {
-      response: Attention;
+      response: AttentionList;
     };
   };
   '/v1/budgets': {
@@ -1263,7 +1265,7 @@ export interface Paths {
         /** `next_cursor` of the previous page. */
         cursor?: string | undefined;
       } | undefined;
-      response: BudgetList;
+      response: BudgetStatusList;
     };
   };
   '/v1/audit': {
@@ -1280,7 +1282,7 @@ export interface Paths {
         /** `next_cursor` of the previous page. */
         cursor?: string | undefined;
       } | undefined;
-      response: EventList;
+      response: AuditEventList;
     };
   };
   '/v1/keys': {
@@ -1292,7 +1294,7 @@ export interface Paths {
         /** `next_cursor` of the previous page. */
         cursor?: string | undefined;
       } | undefined;
-      response: KeyList;
+      response: ApiKeyList;
     };
     /** Create an API key */
     post: {
@@ -1301,7 +1303,7 @@ export interface Paths {
         /** Tenant of the key; null or absent: an operator key. */
         tenant_id?: string | null | undefined;
       };
-      response: NewKey;
+      response: NewApiKey;
     };
   };
   '/v1/keys/{id}': {
@@ -1310,7 +1312,7 @@ export interface Paths {
       path: {
         id: string;
       };
-      response: KeyDetail;
+      response: ApiKeyDetail;
     };
     /** Revoke an API key */
     delete: {
@@ -1327,7 +1329,7 @@ export interface Paths {
   '/v1/system': {
     /** Show the system */
     get: {
-      response: System;
+      response: SystemInfo;
     };
   };
 }

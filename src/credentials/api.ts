@@ -9,7 +9,6 @@ import {
   type CredentialFilter,
   type CredentialRow,
   deleteCredential,
-  findCredential,
   insertCredential,
   lastCredentialListed,
   listCredentials,
@@ -18,7 +17,13 @@ import { violatedConstraint } from '../store/database-errors.ts';
 import { upsertProvider } from '../store/providers.ts';
 import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
 import type { Authorization, AuthorizationRequest } from './authorize.ts';
-import { type ChangeContext, detailOf, replace, transactAfterRefresh } from './change.ts';
+import {
+  type ChangeContext,
+  detailOf,
+  replace,
+  requireCredentialRow,
+  transactAfterRefresh,
+} from './change.ts';
 import { credentialFromRow, type StoredCredential } from './model.ts';
 import { type RotationProgress, rotateKeys } from './rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './secret.ts';
@@ -41,6 +46,7 @@ export interface CredentialsApi {
   /** Encrypts and stores a secret. Registers the provider if it has a connector. */
   create(input: NewCredential, note?: AuditNote): Promise<StoredCredential>;
 
+  /** Throws NOT_FOUND if the caller sees no such credential. */
   get(id: string): Promise<StoredCredential>;
 
   /** Ordered by id, roughly the order of creation. */
@@ -64,9 +70,7 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
 
   async function get(id: string): Promise<StoredCredential> {
     requireUuid('credential', id);
-    const row = await findCredential(db, id);
-    if (!row) throw notFound(`credential ${id}`);
-    return credentialFromRow(row);
+    return credentialFromRow(await requireCredentialRow(db, id));
   }
 
   return {
@@ -86,7 +90,7 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
       const connector = connectors.get(provider);
       if (connector)
         await upsertProvider(db, now, { slug: provider, displayName: connector.name, authType: null });
-      await db.transaction(async (tx) => {
+      return db.transaction(async (tx) => {
         await owner.store(tx, now, note);
         const row = {
           id,
@@ -100,8 +104,8 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
         if (!isKnown) throw notFound(`tenant ${tenantId}`);
         const detail = detailOf({ ...row, provider_slug: provider });
         await record(tx, now, { tenantId, kind: 'credential.created', detail }, note);
+        return credentialFromRow(await requireCredentialRow(tx, id));
       });
-      return get(id);
     },
 
     async list({ cursor, limit: requestedLimit, ...filter } = {}) {
@@ -119,17 +123,16 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
 
     async replace(id, secret, note = {}) {
       await get(id);
-      await replace(context, id, checkedSecret(secret), { kind: 'credential.replaced', note });
-      return get(id);
+      const change = { kind: 'credential.replaced' as const, note };
+      return credentialFromRow(await replace(context, id, checkedSecret(secret), change));
     },
 
     async remove(id, note = {}) {
       requireUuid('credential', id);
       await transactAfterRefresh(context, id, async (tx) => {
         // Then count: the second snapshot sees a connection attached meanwhile.
-        if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) throw notFound(`credential ${id}`);
-        const row = await findCredential(tx, id);
-        if (!row) throw notFound(`credential ${id}`);
+        await requireCredentialRow(tx, id, 'FOR UPDATE OF c');
+        const row = await requireCredentialRow(tx, id);
         if (row.connections > 0) throw inUse(row);
         await deleteCredential(tx, id);
         const detail = detailOf(row);

@@ -31,7 +31,7 @@ export interface AuthorizationRequest {
 }
 
 export interface Authorization {
-  /** 256 random bits, for `authorizations.start` and `/v1/connections/consent?link=…`. */
+  /** 256 random bits, for `oauth.start` and `/v1/connections/consent?link=…`. */
   link: string;
   expiresAt: Date;
 }

@@ -46,36 +46,47 @@ interface Replacement {
 }
 
 /**
- * Revives the waiting connections, after the first batch in separate transactions. Lock order: connections,
- * then credential.
+ * Returns the credential as stored by the change. Revives the waiting connections, after the first batch in
+ * separate transactions. Lock order: connections, then credential.
  */
 export async function replace(
   { db, ports, stopping, vault, record }: ChangeContext,
   id: string,
   secret: Secret,
   { kind, note, connectionId, check }: Replacement,
-): Promise<void> {
+): Promise<CredentialRow> {
   const newId = () => ports.newId();
   const revival = { connectionId, ...because, record, newId, note };
-  let hasMore = await transactAfterRefresh({ db, ports, stopping }, id, async (tx) => {
+  const stored = await transactAfterRefresh({ db, ports, stopping }, id, async (tx) => {
     const now = new Date(ports.now());
     const rows = await lockWaiting(tx, id, connectionId);
-    const row = await findCredential(tx, id, 'FOR NO KEY UPDATE OF c');
-    if (!row) throw notFound(`credential ${id}`);
+    const row = await requireCredentialRow(tx, id, 'FOR NO KEY UPDATE OF c');
     await check?.(tx);
     const sealed = vault.seal(contextOf({ tenantId: row.tenant_id, id }), secret);
     await replaceSecret(tx, now, { id, kind: secret.type, expiresAt: expiryOf(secret), ...sealed });
     const subject = { tenantId: row.tenant_id, connectionId: connectionId ?? null };
     await record(tx, now, { ...subject, kind, detail: detailOf({ ...row, kind: secret.type }) }, note);
     await revive(tx, { now, rows, ...revival });
-    return rows.length === reviveBatch;
+    return { row: await requireCredentialRow(tx, id), hasMore: rows.length === reviveBatch };
   });
+  let { hasMore } = stored;
   while (hasMore)
     hasMore = await db.transaction(async (tx) => {
       const rows = await lockWaiting(tx, id);
       await revive(tx, { now: tx.now, rows, ...revival });
       return rows.length === reviveBatch;
     });
+  return stored.row;
+}
+
+export async function requireCredentialRow(
+  tx: Queryable,
+  id: string,
+  lock?: Parameters<typeof findCredential>[2],
+): Promise<CredentialRow> {
+  const row = await findCredential(tx, id, lock);
+  if (!row) throw notFound(`credential ${id}`);
+  return row;
 }
 
 const because = { reason: 'its credential was replaced' };

@@ -6,14 +6,6 @@ export {
 } from './api.ts';
 export { changeCredential, removeUnused, requireCredential } from './attach.ts';
 export {
-  type AuthorizationsApi,
-  type ConsentCallback,
-  type ConsentRequest,
-  type ConsentResult,
-  createAuthorizations,
-  type StartedConsent,
-} from './authorizations.ts';
-export {
   type Authorization,
   type AuthorizationRequest,
   authorizationTtlMs,
@@ -22,5 +14,13 @@ export {
 export { createCredentialHandles } from './handles.ts';
 export { briefLockMs, retryLockTimeouts } from './lock-retry.ts';
 export { credentialJson, type StoredCredential } from './model.ts';
+export {
+  type ConsentCallback,
+  type ConsentRequest,
+  type ConsentResult,
+  createOAuth,
+  type OAuthApi,
+  type StartedConsent,
+} from './oauth.ts';
 export type { RotationProgress } from './rotate.ts';
 export { createVault, type Vault } from './vault.ts';

@@ -19,7 +19,7 @@ const credential = z
     createdAt: time,
     updatedAt: time,
   })
-  .meta({ id: 'Credential' });
+  .meta({ id: 'StoredCredential' });
 /** A credential without its secret. */
 export interface StoredCredential extends z.output<typeof credential> {}
 

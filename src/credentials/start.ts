@@ -6,7 +6,6 @@ import { findConnection } from '../store/connections.ts';
 import { sealedOf } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
 import { hashOf, newSecret } from '../values/secret-token.ts';
-import type { AuthorizationsApi } from './authorizations.ts';
 import {
   type AuthorizeContext,
   authorizationTtlMs,
@@ -15,6 +14,7 @@ import {
   isKeyValid,
   oauth2Of,
 } from './authorize.ts';
+import type { OAuthApi } from './oauth.ts';
 
 export type StartContext = Omit<AuthorizeContext, 'caller' | 'config'>;
 
@@ -26,7 +26,7 @@ export function createStart({
   ports,
   vault,
   connectors,
-}: StartContext): Pick<AuthorizationsApi, 'describe' | 'start'> {
+}: StartContext): Pick<OAuthApi, 'describe' | 'start'> {
   async function requireOpen(tx: Queryable, row: AuthorizationRow | undefined) {
     if (!row || row.expires_at.getTime() <= ports.now()) throw expiredLink();
     const connection = await findConnection(tx, row.connection_id);

@@ -60,9 +60,9 @@ export type Deletion = ReturnType<typeof deletionJson>;
 
 export type Job = ReturnType<typeof jobJson>;
 export type JobDetail = ReturnType<typeof jobDetailJson>;
-export type Attempt = JobDetail['attempts_log'][number];
-export type LogLine = Attempt['log'][number];
-export type RunError = NonNullable<Attempt['error']>;
+export type Run = JobDetail['runs'][number];
+export type LogLine = Run['log'][number];
+export type RunError = NonNullable<Run['error']>;
 export type Signal = ReturnType<typeof signalJson>;
 
 export type Stats = ReturnType<typeof overviewJson>;

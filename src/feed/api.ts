@@ -59,6 +59,7 @@ export interface FeedPage<Found = FeedSignal> {
 }
 
 export interface SignalsApi<C extends Connector = Connector> {
+  /** Throws NOT_FOUND if the caller sees no such signal. */
   get(id: string): Promise<TypedSignal<C, StoredSignal>>;
 
   /** Newest first. */
@@ -81,6 +82,7 @@ export interface SignalsApi<C extends Connector = Connector> {
 
 /** Named cursors of feed readers. */
 export interface ConsumersApi {
+  /** Throws NOT_FOUND if the caller has no such consumer. */
   get(name: string): Promise<Consumer>;
 
   /** Ordered by name. */
@@ -92,5 +94,6 @@ export interface ConsumersApi {
    */
   move(name: string, after: string, note?: AuditNote): Promise<Consumer>;
 
+  /** Deletes the position; a reader of this name then fails with CONFLICT. */
   remove(name: string, note?: AuditNote): Promise<void>;
 }

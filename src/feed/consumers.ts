@@ -53,8 +53,8 @@ export function createConsumers({
     async move(name, after, auditNote = {}) {
       const cursor = await cursorAt(after);
       const now = await db.now();
-      await db.transaction(async (tx) => {
-        await moveConsumer(tx, now, key(name), cursor);
+      return db.transaction(async (tx) => {
+        const row = await moveConsumer(tx, now, key(name), cursor);
         if (after === 'beginning' || after === 'latest')
           await record(
             tx,
@@ -62,8 +62,8 @@ export function createConsumers({
             { tenantId: caller.tenantId ?? null, kind: 'consumer.moved', detail: { consumer: name, after } },
             auditNote,
           );
+        return consumerFromRow(row);
       });
-      return existing(name);
     },
 
     async remove(name, auditNote = {}) {

@@ -23,7 +23,7 @@ const signal = z
       description: 'The payload returned by the connector; absent from lists without payloads.',
     }),
   })
-  .meta({ id: 'Signal' });
+  .meta({ id: 'StoredSignal' });
 export interface StoredSignal extends z.output<typeof signal> {}
 
 export const signalJson = jsonOf(signal);
@@ -32,7 +32,7 @@ const feedSignal = signal
   .extend({
     cursor: z.string().meta({ description: 'Feed position; pass it as `after` to continue from here.' }),
   })
-  .meta({ id: 'FedSignal', base: signal });
+  .meta({ id: 'FeedSignal', base: signal });
 export interface FeedSignal extends z.output<typeof feedSignal> {}
 
 export const feedSignalJson = jsonOf(feedSignal);

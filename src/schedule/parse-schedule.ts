@@ -5,7 +5,7 @@ import { calendarOf } from './calendar.ts';
 import { type Schedule, scheduleLimits, type Weekday, weekdays } from './schedule.ts';
 import { knownTimeZones, timeZone } from './time-zone.ts';
 
-interface ScheduleProblem {
+export interface ScheduleProblem {
   field: string;
   /** Completes "must be …". */
   expected: string;
@@ -22,7 +22,7 @@ const fields = ['cron', 'timesOfDay', 'daysOfWeek', 'timeZone'] as const;
 const expectedShape =
   'an object with cron or timesOfDay, such as { cron: "0 6 * * *", timeZone: "Europe/Berlin" }';
 
-/** Never throws. */
+/** Checks a `ScheduleInput` and normalizes it. Never throws. */
 export function parseSchedule(value: unknown): ParsedSchedule {
   if (!isObject(value)) return refuse('schedule', expectedShape, shown(value));
   const unknown = Object.keys(value).find((key) => !fields.some((field) => field === key));

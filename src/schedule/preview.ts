@@ -12,17 +12,17 @@ export interface PreviewInput {
   nowMs: number;
 }
 
-export interface RunWindow {
+interface RunWindowMs {
   earliestMs: number;
   latestMs: number;
 }
 
 /** Jitter adds up, so windows widen. Run time counts as zero. */
-export function previewRuns(input: PreviewInput, count: number): RunWindow[] {
+export function previewRuns(input: PreviewInput, count: number): RunWindowMs[] {
   const jitter = jitterRange(input.baseSeconds, input.jitter);
   const runs = [firstRun(input, jitter)];
   while (runs.length < count) {
-    const before = runs[runs.length - 1] as RunWindow;
+    const before = runs[runs.length - 1] as RunWindowMs;
     runs.push({
       earliestMs: Math.max(before.earliestMs, input.nowMs) + (input.baseSeconds + jitter.minSeconds) * 1000,
       latestMs: Math.max(before.latestMs, input.nowMs) + (input.baseSeconds + jitter.maxSeconds) * 1000,
@@ -31,7 +31,7 @@ export function previewRuns(input: PreviewInput, count: number): RunWindow[] {
   return runs.slice(0, count);
 }
 
-function firstRun(input: PreviewInput, { minSeconds, maxSeconds }: JitterRange): RunWindow {
+function firstRun(input: PreviewInput, { minSeconds, maxSeconds }: JitterRange): RunWindowMs {
   const { lastEndedMs, pendingAtMs, nextRunAtMs, nowMs } = input;
   if (pendingAtMs !== undefined) return { earliestMs: pendingAtMs, latestMs: pendingAtMs };
   // The scheduler places it one tick ahead.

@@ -40,11 +40,12 @@ interface ConsumerKey {
   name: string;
 }
 
-const moveConsumerSql = sql<object>`
+const moveConsumerSql = sql<ConsumerRow>`
   INSERT INTO :schema.consumers (tenant_id, name, after, created_at, moved_at)
   VALUES (:owner, :name, :after, :now, :now)
   ON CONFLICT (tenant_id, name) DO UPDATE
-  SET after = excluded.after, reader = NULL, moved_at = excluded.moved_at`;
+  SET after = excluded.after, reader = NULL, moved_at = excluded.moved_at
+  RETURNING ${columns}`;
 
 /** Clears the reader, whose next advance fails with CONFLICT. */
 export async function moveConsumer(
@@ -52,8 +53,9 @@ export async function moveConsumer(
   now: Date,
   { tenantId, name }: ConsumerKey,
   after: string,
-): Promise<void> {
-  await moveConsumerSql.all(tx, { owner: tenantId ?? operatorId, name, after, now });
+): Promise<ConsumerRow> {
+  const row = await moveConsumerSql.first(tx, { owner: tenantId ?? operatorId, name, after, now });
+  return row as ConsumerRow;
 }
 
 /** xmax is 0 only for an inserted row. */

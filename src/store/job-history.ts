@@ -57,7 +57,7 @@ export function listHistory(
   });
 }
 
-export interface StoredCursor extends HistoryKey, Listed {
+export interface CursorRow extends HistoryKey, Listed {
   at: Date;
   /** JSON text. */
   next_cursor: string;
@@ -76,7 +76,7 @@ const cursorsPage = withinBytes(
    ORDER BY ${historyOrder} LIMIT :limit`,
   { columns: ['next_cursor'], order: orderOfPage, above: ':limit' },
 );
-const listCursorsSql = sql<StoredCursor>`
+const listCursorsSql = sql<CursorRow>`
   SELECT j.id, coalesce(j.finished_at, j.updated_at)::text AS ended,
     coalesce(j.finished_at, j.updated_at) AS at, j.next_cursor::text AS next_cursor, j.has_more,
     j.next_cursor IS NOT DISTINCT FROM (
@@ -88,7 +88,7 @@ export function listCursors(
   db: Queryable,
   connectionId: string,
   { before, limit }: { before: HistoryKey | undefined; limit: number },
-): Promise<StoredCursor[]> {
+): Promise<CursorRow[]> {
   return listCursorsSql.all(db, {
     connectionId,
     beforeEnded: before?.ended,

@@ -1,8 +1,8 @@
+export { createDeliver, type DeliveriesApi, type Receipt } from './deliver.ts';
 export {
   type ConnectionWebhook,
   type NewConnectionWebhook,
   newWebhookJson,
   webhookJson,
 } from './model.ts';
-export { createReceiver, type Receipt, type Receive } from './receive.ts';
 export { createWebhooks, type WebhooksApi } from './webhooks.ts';

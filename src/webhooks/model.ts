@@ -13,14 +13,14 @@ const webhook = z
       description: 'Last delivery with a valid signature. Accurate to one minute.',
     }),
   })
-  .meta({ id: 'Webhook' });
+  .meta({ id: 'ConnectionWebhook' });
 export interface ConnectionWebhook extends z.output<typeof webhook> {}
 
 const newWebhook = webhook
   .extend({
     secret: z.string().meta({ description: 'The signing secret for the provider, returned only once.' }),
   })
-  .meta({ id: 'NewWebhook', base: webhook });
+  .meta({ id: 'NewConnectionWebhook', base: webhook });
 export interface NewConnectionWebhook extends z.output<typeof newWebhook> {}
 
 export const webhookJson = jsonOf(webhook);

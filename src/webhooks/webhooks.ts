@@ -23,9 +23,10 @@ export interface WebhooksApi {
     options?: { secret?: string | undefined } & AuditNote,
   ): Promise<NewConnectionWebhook>;
 
+  /** Without its secret; `exists` is false if it has none. */
   get(connectionId: string): Promise<ConnectionWebhook>;
 
-  /** Deliveries are rejected. */
+  /** Deletes the secret: deliveries signed with it are rejected. */
   remove(connectionId: string, note?: AuditNote): Promise<void>;
 }
 

@@ -81,7 +81,7 @@ describe('syncline jobs show', () => {
       blocked: false,
       created_at: expect.stringMatching(/Z$/),
       verdict: `Failed: ${hostile}`,
-      attempts_log: [],
+      runs: [],
     });
     expect(stdout).toMatch(/error +permanent: gone\\u001b\[2J second line\n/);
     expect(stdout).toMatch(/ended +2025-01-01T10:00:05\.000Z \(\d+ days ago\)\n/);

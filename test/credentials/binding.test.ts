@@ -186,21 +186,21 @@ describe('consent: an authorization belongs to one browser', () => {
     const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const redirectUri = 'https://app.example.com/callback';
     const { link } = await syncline.credentials.authorize({ connectionId: id, redirectUri });
-    expect(await syncline.authorizations.describe(link)).toMatchObject({
+    expect(await syncline.oauth.describe(link)).toMatchObject({
       ...{ connectionId: id, tenantName: 'a tenant', providerName: 'github' },
     });
     const browser = 'the session of one person, 32 characters or more';
-    await expect(syncline.authorizations.start({ link, browser: 'short' })).rejects.toThrow(
+    await expect(syncline.oauth.start({ link, browser: 'short' })).rejects.toThrow(
       'browser must be a secret of 32 to 1000 characters.',
     );
-    const { redirectTo, state } = await syncline.authorizations.start({ link, browser });
+    const { redirectTo, state } = await syncline.oauth.start({ link, browser });
     const { headers } = await fetch(redirectTo, { redirect: 'manual' });
     const code = new URL(headers.get('location') ?? '').searchParams.get('code') ?? '';
     for (const wrong of [undefined, '', `${browser}.`])
-      await expect(syncline.authorizations.finish({ state, code, browser: wrong })).rejects.toMatchObject({
+      await expect(syncline.oauth.complete({ state, code, browser: wrong })).rejects.toMatchObject({
         code: 'FORBIDDEN',
       });
-    expect(await syncline.authorizations.finish({ state, code, browser })).toMatchObject({
+    expect(await syncline.oauth.complete({ state, code, browser })).toMatchObject({
       ...{ connectionId: id, error: undefined },
     });
   });

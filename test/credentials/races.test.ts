@@ -94,11 +94,11 @@ describe('credentials: concurrent consents', () => {
     for (let i = 0; i < 2; i++) {
       const { link } = await engine.credentials.authorize({ connectionId, redirectUri });
       const browser = `the session of browser ${i}, which is long enough`;
-      const { redirectTo } = await engine.authorizations.start({ link, browser });
+      const { redirectTo } = await engine.oauth.start({ link, browser });
       const { headers } = await fetch(redirectTo, { redirect: 'manual' });
       const back = new URL(headers.get('location') ?? '').searchParams;
       const callback = { state: back.get('state') ?? '', code: back.get('code') ?? '', browser };
-      finishing.push(engine.authorizations.finish(callback));
+      finishing.push(engine.oauth.complete(callback));
     }
     await until('both tokens are requested', () => server.requests.length === 2);
     return { finishing, release };

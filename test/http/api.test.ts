@@ -124,7 +124,7 @@ test('api: responses of all connection operations match the OpenAPI document', a
   const job = await call(`/v1/jobs/${triggered.body['job_id']}`);
   expect(job.body).toMatchObject({ status: 'succeeded', signals: 1, next_cursor: 1, error: null });
   expect(job.body['duration_ms']).toEqual(expect.any(Number));
-  expect(job.body['attempts_log']).toMatchObject([
+  expect(job.body['runs']).toMatchObject([
     { number: 1, outcome: 'succeeded', log: [{ level: 'info', message: 'fetched', fields: { n: 1 } }] },
   ]);
 
@@ -233,7 +233,7 @@ test('api: failed jobs can be read, cancelled and retried', async () => {
   await syncline.drain();
   const job = await call(`/v1/jobs/${jobId}`);
   expect(job.body).toMatchObject({ status: 'queued', attempts: 1, error: { kind: 'rate_limited' } });
-  expect(job.body['attempts_log']).toMatchObject([{ outcome: 'retried', error: { kind: 'rate_limited' } }]);
+  expect(job.body['runs']).toMatchObject([{ outcome: 'retried', error: { kind: 'rate_limited' } }]);
   expect((await call(`/v1/jobs?connection_id=${id}&status=queued&type=incremental`)).body.items).toHaveLength(
     1,
   );

@@ -322,6 +322,10 @@ describe('webhooks: a delivery that cannot be stored is to be retried', () => {
     await holder.query('SELECT FROM syncline.connections WHERE id = $1 FOR UPDATE', [id]);
     const answer = await deliver(service, pathOf(id), body, asGithub(secret, body));
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
+    const delivery = { method: 'POST', headers: asGithub(secret, body), body: Buffer.from(body) };
+    await expect(service.syncline.webhooks.deliver('github', id, delivery)).rejects.toMatchObject({
+      code: 'DATABASE_REFUSED',
+    });
     await holder.query('ROLLBACK');
     expect((await deliver(service, pathOf(id), body, asGithub(secret, body))).status).toBe(202);
   });

@@ -9,7 +9,7 @@ import type { ScheduleInput } from '../../schedule/schedule.ts';
 import type { ConnectionFilter } from '../../store/connection-lists.ts';
 import type { ConnectionEvent } from '../model.ts';
 import type { Connection } from './model.ts';
-import type { BulkStep, Explanation, PastCursor, RepairStep, SchedulePreview } from './results.ts';
+import type { BulkStep, Explanation, RepairStep, SchedulePreview, StoredCursor } from './results.ts';
 
 interface ConnectionFields {
   /** The account's id at the provider. */
@@ -86,6 +86,7 @@ export interface ConnectionsApi<C extends Connector = Connector> {
    */
   create(input: NewConnectionFor<C>, note?: AuditNote): Promise<Connection>;
 
+  /** Throws NOT_FOUND if the caller sees no such connection. */
   get(id: string): Promise<Connection>;
 
   /** Ordered by id, roughly the order of creation. */
@@ -101,7 +102,7 @@ export interface ConnectionsApi<C extends Connector = Connector> {
   events(id: string, options?: { limit?: number }): Promise<ConnectionEvent[]>;
 
   /** Cursors stored by its runs, newest first, within the retention of ended jobs. */
-  cursors(id: string, request?: PageRequest): Promise<Page<PastCursor>>;
+  cursors(id: string, request?: PageRequest): Promise<Page<StoredCursor>>;
 
   /**
    * Queues a sync now. A waiting job is brought forward; behind a running one, exactly one more is queued,

@@ -28,7 +28,7 @@ import { changeConfig } from './config.ts';
 import { createControl } from './control.ts';
 import { listPage, recentOf, requireFilter } from './list.ts';
 import { connectionFromRow } from './model.ts';
-import { pastCursorFromRow } from './results.ts';
+import { cursorFromRow } from './results.ts';
 import { createScheduling, requireInterval, requireOnlyOne, requireSchedule } from './schedule.ts';
 
 /** Beyond this, jitter makes the windows meaningless. */
@@ -128,7 +128,7 @@ export function createConnections({
       const before = historyKey(cursor);
       await existingConnection(db, id);
       const rows = await listCursors(db, id, { before, limit: limit + 1 });
-      return mapPage(pageOf('history', rows, keyInHistory), (row) => pastCursorFromRow(row, json));
+      return mapPage(pageOf('history', rows, keyInHistory), (row) => cursorFromRow(row, json));
     },
 
     ...createBulk({ db, ports, control: bulkControl }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { triggerEffects } from '../../pipeline/trigger.ts';
-import type { StoredCursor } from '../../store/job-history.ts';
+import type { CursorRow } from '../../store/job-history.ts';
 import { jsonOf, maybe, maybeText, maybeTime, time, uuid } from '../../values/model.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
 import type { Connection } from './model.ts';
@@ -27,25 +27,25 @@ export interface Explanation extends z.output<typeof explanation> {}
 
 export const explanationJson = jsonOf(explanation);
 
-const previewedRun = z.object({ earliest: time, latest: time });
+const runWindow = z.object({ earliest: time, latest: time }).meta({ id: 'RunWindow' });
 /** Time window of an expected start. */
-export interface PreviewedRun extends z.output<typeof previewedRun> {}
+export interface RunWindow extends z.output<typeof runWindow> {}
 
 const schedule = z
   .object({
     pending: maybe(z.enum(['queued', 'running'])).meta({
       description: 'Status of the job for the first run, if it is already queued.',
     }),
-    runs: z.array(previewedRun).meta({ description: 'Empty while the connection is not active.' }),
+    runs: z.array(runWindow).meta({ description: 'Empty while the connection is not active.' }),
   })
-  .meta({ id: 'Schedule' });
+  .meta({ id: 'SchedulePreview' });
 export interface SchedulePreview extends z.output<typeof schedule> {
   connection: Connection;
 }
 
 export const scheduleJson = jsonOf(schedule);
 
-const pastCursor = z
+const storedCursor = z
   .object({
     jobId: uuid,
     at: time,
@@ -53,20 +53,20 @@ const pastCursor = z
     current: z.boolean().meta({ description: "Whether it is the connection's current cursor." }),
   })
   .meta({ id: 'StoredCursor' });
-export interface PastCursor extends z.output<typeof pastCursor> {}
+export interface StoredCursor extends z.output<typeof storedCursor> {}
 
-export const cursorJson = jsonOf(pastCursor);
+export const cursorJson = jsonOf(storedCursor);
 
-export const pastCursorFromRow = (row: StoredCursor, json: ReadJson): PastCursor => ({
+export const cursorFromRow = (row: CursorRow, json: ReadJson): StoredCursor => ({
   jobId: row.id,
   at: row.at,
   cursor: json(row.next_cursor),
   current: row.current,
 });
 
-const triggered = z.object({ jobId: uuid, effect: z.enum(triggerEffects) }).meta({ id: 'Triggered' });
+const triggerResult = z.object({ jobId: uuid, effect: z.enum(triggerEffects) }).meta({ id: 'TriggerResult' });
 
-export const triggeredJson = jsonOf(triggered);
+export const triggerJson = jsonOf(triggerResult);
 
 const bulkStep = z.object({
   matched: z.int(),
@@ -80,7 +80,7 @@ export interface BulkStep extends z.output<typeof bulkStep> {}
 
 export const bulkJson = jsonOf(
   bulkStep,
-  bulkStep.extend({ failed: z.array(z.object({ id: uuid, detail: z.string() })) }).meta({ id: 'BulkResult' }),
+  bulkStep.extend({ failed: z.array(z.object({ id: uuid, detail: z.string() })) }).meta({ id: 'BulkStep' }),
   { failed: ({ failed }) => failed.map(({ id, message }) => ({ id, detail: message })) },
 );
 

@@ -1,7 +1,7 @@
 import type { Caller } from '../../caller/caller.ts';
 import type { AttemptRow } from '../../store/attempts.ts';
 import { formatDuration } from '../../values/duration.ts';
-import { attemptFromRow, type Job, type JobDetail } from './model.ts';
+import { type Job, type JobDetail, runFromRow } from './model.ts';
 
 /** The last run is only in the job row. */
 export function detailOf(
@@ -10,7 +10,7 @@ export function detailOf(
   recorded: AttemptRow[],
   { caller, nowMs }: { caller: Caller; nowMs: number },
 ): JobDetail {
-  const runs = recorded.map((row) => attemptFromRow(row, caller));
+  const runs = recorded.map((row) => runFromRow(row, caller));
   // A job cancelled in the queue has no claim: match by start time.
   const isLastRecorded = recorded.some(
     (row) => row.claim_id === claimId || row.started_at.getTime() === job.startedAt?.getTime(),

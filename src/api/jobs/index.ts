@@ -53,7 +53,7 @@ export interface JobsApi {
   /** Newest first: by creation, or for one connection by last change. */
   list(request?: ListedJobs): Promise<Page<Job>>;
 
-  /** A job with its attempts and their logs. */
+  /** A job with its runs and their logs. */
   get(id: string): Promise<JobDetail>;
 
   /**

@@ -57,7 +57,7 @@ const job = z.object({
 });
 export interface Job extends z.output<typeof job> {}
 
-const attempt = z.object({
+const run = z.object({
   number: z.int(),
   outcome: z.enum(['succeeded', 'failed', 'retried', 'lost', 'cancelled', 'running']),
   startedAt: time,
@@ -75,11 +75,11 @@ const attempt = z.object({
     )
     .meta({ description: "The connector's first 100 log lines." }),
 });
-export interface Attempt extends z.output<typeof attempt> {}
+export interface Run extends z.output<typeof run> {}
 
 const jobDetail = job.extend({
   verdict: z.string().meta({ description: 'Outcome in one sentence.' }),
-  runs: z.array(attempt),
+  runs: z.array(run),
 });
 
 /** With its stored runs: the newest, up to about 8 MB of errors and logs. */
@@ -87,9 +87,9 @@ export interface JobDetail extends z.output<typeof jobDetail> {}
 
 const computed = { durationMs: maybe(z.number()), error: maybe(jobError) };
 const shownJob = job.extend(computed).meta({ id: 'Job' });
-const shownAttempt = attempt.extend(computed).meta({ id: 'Attempt' });
+const shownRun = run.extend(computed).meta({ id: 'Run' });
 const shownDetail = shownJob
-  .extend({ verdict: jobDetail.shape.verdict, attemptsLog: z.array(shownAttempt) })
+  .extend({ verdict: jobDetail.shape.verdict, runs: z.array(shownRun) })
   .meta({ id: 'JobDetail', base: shownJob });
 
 const error = (failed: { error: JobFailure | undefined }) => errorOf(failed.error);
@@ -101,7 +101,7 @@ export const jobJson = jsonOf(job, shownJob, { error, durationMs: duration });
 export const jobDetailJson = jsonOf(jobDetail, shownDetail, {
   error,
   durationMs: duration,
-  attemptsLog: ({ runs }) =>
+  runs: ({ runs }) =>
     runs.map((run) => ({
       ...run,
       error: error(run),
@@ -156,7 +156,7 @@ export function jobFromRow(row: JobWithCursors, { json, caller }: { json: ReadJs
   };
 }
 
-export function attemptFromRow(row: AttemptRow, caller: Caller): Attempt {
+export function runFromRow(row: AttemptRow, caller: Caller): Run {
   return {
     number: row.number,
     outcome: row.outcome,

@@ -13,7 +13,7 @@ import { Ago, Clock } from '../parts/time.tsx';
 import { notify } from '../parts/toast.tsx';
 import { useQuery } from '../query.ts';
 import { navigate } from '../router.ts';
-import type { Page as ApiPage, Attempt, Job, JobDetail, LogLine, RunError, Signal } from '../types.ts';
+import type { Page as ApiPage, Job, JobDetail, LogLine, Run, RunError, Signal } from '../types.ts';
 
 export function JobPage({ id }: { id: string }) {
   const path = `v1/jobs/${encodeURIComponent(id)}`;
@@ -90,16 +90,16 @@ function JobView({ job }: { job: JobDetail }) {
           ]}
         />
       </Panel>
-      <Panel title="Attempts" note={plural(job.attempts_log.length, 'attempt')}>
-        {job.attempts_log.length === 0 && (
+      <Panel title="Runs" note={plural(job.runs.length, 'run')}>
+        {job.runs.length === 0 && (
           <>
-            <Empty>No attempts yet, or they were deleted after the retention period.</Empty>
+            <Empty>No runs yet, or they were deleted after the retention period.</Empty>
             {job.error && <ErrorView error={job.error} />}
           </>
         )}
-        <ol class="attempts">
-          {job.attempts_log.map((attempt) => (
-            <AttemptView key={attempt.number} attempt={attempt} />
+        <ol class="runs">
+          {job.runs.map((run) => (
+            <RunView key={run.number} run={run} />
           ))}
         </ol>
       </Panel>
@@ -132,12 +132,12 @@ function JobSignals({ job }: { job: Job }) {
   );
 }
 
-function AttemptView({ attempt }: { attempt: Attempt }) {
-  const { number: ordinal, outcome, started_at, duration_ms, error, retry_after, log } = attempt;
+function RunView({ run }: { run: Run }) {
+  const { number: ordinal, outcome, started_at, duration_ms, error, retry_after, log } = run;
   return (
     <li>
       <h3>
-        Attempt {ordinal} <Badge state={outcome} />
+        Run {ordinal} <Badge state={outcome} />
         <span class="soft num">
           <Clock at={started_at} />
           {duration_ms !== null && ` · ${duration(duration_ms)}`}
@@ -164,7 +164,7 @@ function ErrorView({ error }: { error: RunError }) {
 
 function Log({ lines }: { lines: LogLine[] }) {
   return (
-    <div class="log" role="log" aria-label="Log of this attempt">
+    <div class="log" role="log" aria-label="Log of this run">
       {lines.map((line, index) => (
         <div key={`${line.at} ${index}`} class={`log-line log-${line.level}`}>
           <Clock at={line.at} />

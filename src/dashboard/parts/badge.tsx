@@ -1,9 +1,9 @@
 import type { ConnectionHealth, JobStatus } from '../../contract/states.ts';
 import { words } from '../format.ts';
-import type { Attempt } from '../types.ts';
+import type { Run } from '../types.ts';
 import { Icon } from './icon.tsx';
 
-type State = ConnectionHealth | JobStatus | Attempt['outcome'];
+type State = ConnectionHealth | JobStatus | Run['outcome'];
 type Tone = 'good' | 'bad' | 'warn' | 'info' | 'calm';
 
 const tones: Record<State, Tone> = {

@@ -1,6 +1,6 @@
 import type { JobStatus } from '../../contract/states.ts';
 import { timeOf, words } from '../format.ts';
-import type { Attempt, Job, JobDetail, Schedule } from '../types.ts';
+import type { Job, JobDetail, Run, Schedule } from '../types.ts';
 
 export interface Mark {
   key: string;
@@ -47,7 +47,7 @@ export function marksOf(
   schedule: Schedule | undefined,
   nowMs: number,
 ): Mark[] {
-  const detailed = new Map(details.map((job) => [job.id, job.attempts_log]));
+  const detailed = new Map(details.map((job) => [job.id, job.runs]));
   const expected = (schedule?.runs ?? []).flatMap(({ earliest, latest }, index): Mark[] => {
     const from = timeOf(earliest);
     const to = timeOf(latest);
@@ -64,13 +64,13 @@ function layer({ shape }: Mark): number {
   return ['expected', 'wait', 'backoff', 'run'].indexOf(shape);
 }
 
-function marksOfJob(job: Job, attempts: Attempt[], nowMs: number): Mark[] {
+function marksOfJob(job: Job, runs: Run[], nowMs: number): Mark[] {
   const marks: Mark[] = [];
   const scheduled = timeOf(job.scheduled_at);
   const started = timeOf(job.started_at);
-  const earlier = attempts.filter(({ outcome }) => outcome !== 'succeeded' && outcome !== 'running');
-  for (const attempt of earlier) marks.push(...marksOfAttempt(job, attempt));
-  const firstStart = timeOf(attempts[0]?.started_at) ?? (job.attempts === 0 ? started : undefined);
+  const earlier = runs.filter(({ outcome }) => outcome !== 'succeeded' && outcome !== 'running');
+  for (const run of earlier) marks.push(...marksOfRun(job, run));
+  const firstStart = timeOf(runs[0]?.started_at) ?? (job.attempts === 0 ? started : undefined);
   const waitEnd = firstStart ?? (job.status === 'queued' && job.attempts === 0 ? nowMs : undefined);
   if (scheduled !== undefined && waitEnd !== undefined && waitEnd > scheduled)
     marks.push({
@@ -95,13 +95,13 @@ function marksOfJob(job: Job, attempts: Attempt[], nowMs: number): Mark[] {
   return marks;
 }
 
-function marksOfAttempt(job: Job, { number, outcome, started_at, ended_at, retry_after }: Attempt): Mark[] {
+function marksOfRun(job: Job, { number, outcome, started_at, ended_at, retry_after }: Run): Mark[] {
   const from = timeOf(started_at);
   const to = timeOf(ended_at);
   if (from === undefined || to === undefined) return [];
   const key = `${job.id}-${number}`;
   const status = outcome === 'cancelled' ? 'cancelled' : 'failed';
-  const marks: Mark[] = [{ key, shape: 'run', status, what: `Attempt ${number}, ${outcome}`, from, to }];
+  const marks: Mark[] = [{ key, shape: 'run', status, what: `Run ${number}, ${outcome}`, from, to }];
   const retry = timeOf(retry_after);
   if (retry !== undefined && retry > to) marks.push(backoff(`${key}-backoff`, to, retry));
   return marks;

@@ -75,7 +75,7 @@ export function authorizeRoute(app: App, config: Config['server']): void {
   );
 }
 
-export function consentRoutes(app: App, { authorizations, config }: Syncline): void {
+export function consentRoutes(app: App, { oauth, config }: Syncline): void {
   app.openapi(
     createRoute({
       method: 'get',
@@ -92,7 +92,7 @@ export function consentRoutes(app: App, { authorizations, config }: Syncline): v
     (c) =>
       asPage(c, async () => {
         const { link } = c.req.valid('query');
-        const request = await authorizations.describe(link);
+        const request = await oauth.describe(link);
         const cookies = consentCookies(c, config.server);
         const page = consentPage(request, { link, token: formToken(cookies.visitor(), link) });
         return c.html(page, 200, consentHeaders);
@@ -125,7 +125,7 @@ export function consentRoutes(app: App, { authorizations, config }: Syncline): v
         const visitor = cookies.existingVisitor();
         if (visitor === undefined || !isFormToken(token, visitor, link)) throw notFromPage();
         const browser = browserProof(visitor, link);
-        const { redirectTo, state } = await authorizations.start({ link, browser });
+        const { redirectTo, state } = await oauth.start({ link, browser });
         cookies.bind(state, browser);
         return c.redirect(redirectTo, 303);
       }),
@@ -133,7 +133,7 @@ export function consentRoutes(app: App, { authorizations, config }: Syncline): v
 }
 
 /** Verified by `state` and the browser's cookie. */
-export function callbackRoute(app: App, { authorizations, config }: Syncline): void {
+export function callbackRoute(app: App, { oauth, config }: Syncline): void {
   app.openapi(
     createRoute({
       method: 'get',
@@ -165,7 +165,7 @@ export function callbackRoute(app: App, { authorizations, config }: Syncline): v
       return asPage(c, async () => {
         const query = c.req.valid('query');
         const cookies = consentCookies(c, config.server);
-        const arrival = await authorizations.finish({ ...query, browser: cookies.bound(query.state) });
+        const arrival = await oauth.complete({ ...query, browser: cookies.bound(query.state) });
         cookies.release(query.state);
         if (arrival.returnTo !== undefined) return c.redirect(withOutcome(arrival.returnTo, arrival), 303);
         return c.html(arrivalPage(arrival), 200);

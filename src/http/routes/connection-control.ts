@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { jobTypes } from '../../contract/states.ts';
-import { bulkActions, bulkJson, connectionJson, repairJson, triggeredJson } from '../../index.ts';
+import { bulkActions, bulkJson, connectionJson, repairJson, triggerJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';
 import { anyJson, connectionFilter, filterOf, id, omitUndefined, reason, strict, text } from '../parts.ts';
@@ -69,7 +69,7 @@ export function connectionControlRoutes(app: App): void {
         ),
       },
       responses: {
-        200: answer('The job, and the effect of the call.', schemaOf(triggeredJson)),
+        200: answer('The job, and the effect of the call.', schemaOf(triggerJson)),
         ...bodyProblems(404, 409),
       },
     }),
@@ -77,7 +77,7 @@ export function connectionControlRoutes(app: App): void {
       const result = await c
         .get('view')
         .connections.trigger(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
-      return c.json(triggeredJson(result), 200);
+      return c.json(triggerJson(result), 200);
     },
   );
 

@@ -47,7 +47,7 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
               items: z.array(schemaOf(feedSignalJson)),
               next_cursor: z.string().openapi({ description: 'Cursor to continue from; never null.' }),
             })
-            .openapi('Feed'),
+            .openapi('FeedPage'),
         ),
         ...problems(404, 410),
       },

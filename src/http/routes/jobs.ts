@@ -49,7 +49,7 @@ export function jobRoutes(app: App): void {
       tags,
       security,
       summary: 'Show a job',
-      description: 'With all attempts and the connector logs.',
+      description: 'With its stored runs and the connector logs.',
       request: { params },
       responses: { 200: answer('The job.', schemaOf(jobDetailJson)), ...problems(404) },
     }),

@@ -56,7 +56,7 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
       try {
         const bytes = await readBytes(c, bodyLimits, held.take);
         const { provider, connection } = c.req.valid('param');
-        const receipt = await syncline.receive(provider, connection, {
+        const receipt = await syncline.webhooks.deliver(provider, connection, {
           method: c.req.method,
           headers: Object.fromEntries(c.req.raw.headers),
           body: Buffer.from(bytes.buffer),

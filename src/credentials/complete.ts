@@ -16,7 +16,6 @@ import {
 } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
 import { hashOf } from '../values/secret-token.ts';
-import type { AuthorizationsApi } from './authorizations.ts';
 import {
   type AuthorizeContext,
   type ConsentState,
@@ -25,11 +24,12 @@ import {
   oauth2Of,
 } from './authorize.ts';
 import { detailOf, replace } from './change.ts';
+import type { OAuthApi } from './oauth.ts';
 import { revive } from './revive.ts';
 import { contextOf, expiryOf } from './secret.ts';
 import { type OAuth2Secret, requestTokens } from './token-request.ts';
 
-export type FinishContext = Omit<AuthorizeContext, 'caller' | 'config'> & {
+export type CompleteContext = Omit<AuthorizeContext, 'caller' | 'config'> & {
   log: Logger;
   /** The database is about to close: issued tokens must be stored. */
   closing: AbortSignal;
@@ -38,7 +38,7 @@ export type FinishContext = Omit<AuthorizeContext, 'caller' | 'config'> & {
 /** Anything else is not echoed. */
 const codePattern = /^[a-z][a-z_]{2,39}$/;
 
-export function createFinish(context: FinishContext): AuthorizationsApi['finish'] {
+export function createComplete(context: CompleteContext): OAuthApi['complete'] {
   const { db, ports, vault, connectors, log, closing } = context;
 
   return async (callback) => {
@@ -109,7 +109,8 @@ export function createFinish(context: FinishContext): AuthorizationsApi['finish'
       const held = seen.credential_id && (await findCredential(scoped, seen.credential_id));
       if (held && held.kind === 'oauth2') {
         const change = { kind: 'credential.authorized' as const, note: {}, connectionId, check };
-        return replace({ db: scoped, ports, stopping: closing, vault, record }, held.id, tokens, change);
+        await replace({ db: scoped, ports, stopping: closing, vault, record }, held.id, tokens, change);
+        return;
       }
       const { credential_id: seenCredential } = seen;
       const changed = await scoped.transaction(async (tx) => {

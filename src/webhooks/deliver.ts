@@ -19,9 +19,9 @@ import { unknownKey } from '../values/suggest.ts';
 import { uuidPattern } from '../values/uuid.ts';
 import { createLockedBatches } from './locked-batches.ts';
 import { type Taken, takeAll } from './take.ts';
-import { webhookContext } from './webhooks.ts';
+import { type WebhooksApi, webhookContext } from './webhooks.ts';
 
-export interface ReceiverContext {
+export interface DeliverContext {
   db: Database;
   ports: Ports;
   log: Logger;
@@ -34,7 +34,11 @@ export interface ReceiverContext {
 
 export type Receipt = { verified: false } | { verified: true; reply?: unknown };
 
-export type Receive = (provider: string, connectionId: string, delivery: Delivery) => Promise<Receipt>;
+/** With the receiver of deliveries, for custom servers. */
+export interface DeliveriesApi extends WebhooksApi {
+  /** Authenticated by the signature of the delivery: needs no caller. */
+  deliver(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt>;
+}
 
 /** For malformed ids: they take the same time. */
 const noConnection = '00000000-0000-0000-0000-000000000000';
@@ -60,7 +64,7 @@ const unreadableSecret = () =>
   });
 
 /** Timing does not reveal why: every rejection costs one lookup, decryption and HMAC (against a decoy). */
-export function createReceiver(context: ReceiverContext): Receive {
+export function createDeliver(context: DeliverContext): DeliveriesApi['deliver'] {
   const { db, ports, log, connectors, vault } = context;
   const limits = { maxWaiting, refusal: tooMany };
   const recipients = createBatches({ ...limits, maxItems: maxBatchItems, run: findAll });
@@ -78,17 +82,9 @@ export function createReceiver(context: ReceiverContext): Receive {
   const loggedAtMs = new Map<string, number>();
   const beingNoted = new Set<string>();
 
-  return async (provider, connectionId, delivery) => {
-    try {
-      return await receive(provider, connectionId, delivery);
-    } catch (error) {
-      if (error instanceof SynclineError || !isTransient(error)) throw error;
-      const message = `The webhook delivery could not be stored: ${describeError(error)}`;
-      throw new SynclineError('DATABASE_UNREACHABLE', message, { cause: error });
-    }
-  };
+  return deliver;
 
-  async function receive(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt> {
+  async function deliver(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt> {
     const row = await recipients.add(
       uuidPattern.test(connectionId) ? connectionId.toLowerCase() : noConnection,
     );

@@ -1,4 +1,4 @@
-import { createFinish, type FinishContext } from './finish.ts';
+import { type CompleteContext, createComplete } from './complete.ts';
 import { createStart } from './start.ts';
 
 /** Shown before the redirect to the provider. */
@@ -36,21 +36,21 @@ export interface ConsentResult {
 }
 
 /** The OAuth 2 flow of a link: RFC 6749 with PKCE (RFC 7636). */
-export interface AuthorizationsApi {
+export interface OAuthApi {
   /** A link preview does not consume the link. */
   describe(link: string): Promise<ConsentRequest>;
 
   /**
    * Binds the authorization to `browser`, a secret of 32 to 1000 characters in a cookie or session, which
-   * `finish` requires. Restarting invalidates the previous state.
+   * `complete` requires. Restarting invalidates the previous state.
    */
   start(request: { link: string; browser: string }): Promise<StartedConsent>;
 
   /** Stores the tokens. A state is valid once, in the browser that started. */
-  finish(callback: ConsentCallback): Promise<ConsentResult>;
+  complete(callback: ConsentCallback): Promise<ConsentResult>;
 }
 
-export const createAuthorizations = (context: FinishContext): AuthorizationsApi => ({
+export const createOAuth = (context: CompleteContext): OAuthApi => ({
   ...createStart(context),
-  finish: createFinish(context),
+  complete: createComplete(context),
 });
