@@ -16,7 +16,7 @@ export const tableNames = (migrations: readonly Migration[]) => [
 ];
 
 /** This release also runs on the previous schema version: processes can be replaced first. */
-const previousVersion = 11;
+export const previousVersion = 11;
 
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {
   if (!(await requireSuitable(db.query, schema, tableNames(knownMigrations)))) {

@@ -1,5 +1,8 @@
+import { Hono } from 'hono';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { HttpEnv } from '../../src/http/context.ts';
 import { createLocalLogin } from '../../src/http/local-login.ts';
+import { ownUrl } from '../../src/http/own-url.ts';
 import type { SynclineOptions } from '../../src/index.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { newKey, oauthConnector } from '../credentials/handles.ts';
@@ -38,6 +41,22 @@ async function serve(server: SynclineOptions['server'] = {}) {
 const forwarded = 'x-forwarded-host: evil.example\r\nx-forwarded-proto: https\r\n';
 
 describe('links: the Host header never controls redirects', () => {
+  it('links: without publicUrl, a listener on another address than loopback gets no links', async () => {
+    const { config } = database.engine();
+    const app = new Hono<HttpEnv>().get('/', (c) => {
+      c.set('base', '');
+      return c.text(ownUrl(c, config.server));
+    });
+    app.onError((error, c) => c.text(error.message, 409));
+    const linkAt = async (localAddress: string) => {
+      const headers = { host: 'localhost' };
+      const response = await app.request('/', { headers }, { socket: { localAddress, localPort: 8080 } });
+      return response.text();
+    };
+    expect(await linkAt('127.0.0.1')).toBe('http://localhost:8080');
+    expect(await linkAt('10.0.0.5')).toContain('server.publicUrl must be set');
+  });
+
   it('links: without publicUrl, only loopback hosts get links, with the listening port', async () => {
     const { authorize, port } = await serve();
     for (const host of [

@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import {
-  PermanentError,
-  RateLimitedError,
-  type SyncContext,
-  type SyncResult,
-  systemPorts,
-} from '../../src/index.ts';
+import { PermanentError, RateLimitedError, type SyncContext, type SyncResult } from '../../src/index.ts';
 import { reap } from '../../src/pipeline/reap.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { testPorts } from '../support/clock.ts';
@@ -52,12 +46,8 @@ const stateOf = async (id: string) => {
   return row;
 };
 
-/** An engine whose clock runs `clock.aheadMs` ahead. */
-function engineOf(sync: (context: SyncContext) => SyncResult | Promise<SyncResult>) {
-  const clock = { aheadMs: 0 };
-  const ports = { ...systemPorts, now: () => Date.now() + clock.aheadMs };
-  return { engine: database.engine({ ports, connectors: [connector(sync)] }), clock };
-}
+const engineOf = (sync: (context: SyncContext) => SyncResult | Promise<SyncResult>) =>
+  database.engine({ connectors: [connector(sync)] });
 
 describe('EXE-9: a job whose process dies repeatedly', () => {
   it('EXE-9: the first death requeues the job, later ones add backoff, the fifth fails it', async () => {
@@ -102,7 +92,7 @@ describe('EXE-9: a job whose process dies repeatedly', () => {
   it('EXE-9: the error lists every death; only operators see hosts and process ids', async () => {
     const id = await job(await connect());
     for (let minute = 1; minute <= 5; minute++) await dieWith([id], minute);
-    const { engine } = engineOf(() => ({ signals: [] }));
+    const engine = engineOf(() => ({ signals: [] }));
     const shown = await engine.jobs.get(id);
     expect(shown.error).toEqual({
       kind: 'process_died',
@@ -174,7 +164,7 @@ describe('EXE-9: a job whose process dies repeatedly', () => {
   ])('EXE-9: a run that %s resets the count', async (_, sync, status) => {
     const id = await job(await connect(), { job_type: 'full' });
     for (let minute = 1; minute <= 4; minute++) await dieWith([id], minute);
-    const { engine } = engineOf(sync);
+    const engine = engineOf(sync);
     await engine.drain();
     expect(await stateOf(id)).toMatchObject({ status, losses: null });
     if (status === 'queued') {
@@ -199,7 +189,7 @@ describe('EXE-9: suspect jobs', () => {
     const ended = new Set<string>();
     const runningSuspects: number[] = [];
     let release = () => {};
-    const { engine, clock } = engineOf(async ({ job: { id } }) => {
+    const engine = engineOf(async ({ job: { id } }) => {
       running.add(id);
       runningSuspects.push([...running].filter((jobId) => suspected.has(jobId)).length);
       if (suspected.has(id))
@@ -217,7 +207,6 @@ describe('EXE-9: suspect jobs', () => {
     await until('the other suspects are deferred', async () => (await waiting()).length === 4);
     await until('all ended, one after the other', async () => {
       release();
-      clock.aheadMs += 2000;
       await sql(`SELECT wake_executors('jobs')`);
       return ended.size === 9;
     });

@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { systemPorts } from '../../src/index.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { migrations as knownMigrations } from '../../src/store/migrations.inline.ts';
+import { previousVersion } from '../../src/store/schema-version.ts';
 import { useDatabase } from '../support/database.ts';
-import { createPreviousRelease, fillPreviousRelease, previousVersion } from '../support/previous-release.ts';
+import { createPreviousRelease, fillPreviousRelease } from '../support/previous-release.ts';
 import { sized } from '../support/size.ts';
 import { until } from '../support/until.ts';
 

@@ -2,8 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { systemPorts } from '../../src/index.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { migrations as knownMigrations } from '../../src/store/migrations.inline.ts';
+import { previousVersion } from '../../src/store/schema-version.ts';
 import { useDatabase } from '../support/database.ts';
-import { createPreviousRelease, futureMigrations, previousVersion } from '../support/previous-release.ts';
+import { createPreviousRelease, futureMigrations } from '../support/previous-release.ts';
 
 const database = useDatabase();
 const { sql } = database;

@@ -2,9 +2,7 @@ import type { Config } from '../../src/config/settings.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { migrations as knownMigrations, type Migration } from '../../src/store/migrations.inline.ts';
-
-/** Schema version of release 0.1. */
-export const previousVersion = 10;
+import { previousVersion } from '../../src/store/schema-version.ts';
 
 const nextVersion = (knownMigrations.at(-1)?.version ?? 0) + 1;
 
@@ -26,7 +24,7 @@ export const futureMigrations: readonly Migration[] = [
 
 type Send = (text: string) => Promise<unknown>;
 
-/** The schema as release 0.1 creates it, with data as that release and its users leave it. */
+/** The schema as the previous release creates it, with data as that release and its users leave it. */
 export async function createPreviousRelease(config: Config['database'], send: Send): Promise<void> {
   const migrations = knownMigrations.filter(({ version }) => version <= previousVersion);
   await migrate(config, { migrations, ports: systemPorts, onProgress: () => {} });

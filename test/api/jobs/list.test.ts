@@ -19,7 +19,8 @@ const statuses: JobStatus[] = ['queued', 'running', 'succeeded', 'failed', 'canc
 
 const connections = (owner: string, count: number) =>
   sql(
-    `INSERT INTO connections (tenant_id, provider_slug) SELECT $1, 'github' FROM generate_series(1, $2::int)`,
+    `INSERT INTO connections (id, tenant_id, provider_slug)
+     SELECT md5($1::text || n)::uuid, $1::uuid, 'github' FROM generate_series(1, $2::int) n`,
     [owner, count],
   );
 
