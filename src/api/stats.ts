@@ -37,7 +37,8 @@ const loadMinutes = 60;
 const unservedAfterMs = 60_000;
 
 const remedies: Record<string, string> = {
-  unauthorized: 'The provider rejects the credentials: ask the customer to connect again, then resume.',
+  unauthorized:
+    'The provider rejects the credentials. Ask the customer to connect again, or replace the credential.',
   no_credential:
     'Waiting for authorization: no credential has been provided yet. Ask the customer for consent, or ' +
     'attach one.',
@@ -165,7 +166,7 @@ export function createStats({
     const before = new Date(tx.now.getTime() - 3 * config.tickIntervalSeconds * 1000);
     const { count, atLeast, since } = await overdueConnections(tx, before);
     if (count === 0) return [];
-    const remedy = 'No scheduler has queued their runs: check that one is running (`syncline start`).';
+    const remedy = 'No scheduler has queued their runs. Check that one is running (`syncline start`).';
     const unknown = { provider: undefined, failure: undefined, message: undefined, filter: undefined };
     return [{ cause: 'overdue', count, atLeast, since: since ?? undefined, remedy, ...unknown }];
   }
@@ -187,9 +188,9 @@ export function createStats({
         since: undefined,
         message: aheadMessage(connections, jobs),
         remedy:
-          'Their times are further ahead than their schedule allows, so they do not run: the database clock was ' +
-          'wrong, another program wrote them, or the interval was longer then. Repair reschedules them ' +
-          '(`syncline schedule repair`).',
+          'Their times are further ahead than their schedule allows, so they do not run. Possible causes: the ' +
+          'database clock was wrong, another program wrote the times, or the interval was longer. Repair ' +
+          'reschedules them (`syncline schedule repair`).',
         filter: undefined,
       },
     ];
@@ -209,7 +210,7 @@ export function createStats({
       since: undefined,
       message: undefined,
       remedy:
-        `Due jobs of "${provider}" wait, and no running executor has a connector for it. Start one ` +
+        `Jobs of "${provider}" are due, but no running executor has a connector for it. Start one ` +
         'that does.',
       filter: undefined,
     }));

@@ -11,11 +11,11 @@ const priorities = { min: -32_768, max: 32_767 };
 
 export function addConnectionsControl(group: Command): void {
   addSwitch(group, 'pause', {
-    description: 'pause a connection: no jobs run until it is resumed',
+    description: 'pause a connection: no run starts until it is resumed',
     exampleReason: 'provider maintenance',
   });
   addSwitch(group, 'resume', {
-    description: 'resume a connection; its waiting jobs run immediately',
+    description: 'resume a connection; its due jobs run immediately',
     exampleReason: 'maintenance finished',
   });
 

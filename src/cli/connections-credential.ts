@@ -15,7 +15,7 @@ export function addConnectionsCredential(group: Command): void {
     .description('assign a credential to a connection; a connection in needs_auth becomes active')
     .argument('<id>', 'connection ID')
     .argument('[credential]', 'credential ID, from `credentials list`')
-    .option('--remove', 'remove the credential from the connection; it stays stored');
+    .option('--remove', 'detach the credential from the connection without deleting it');
   withAuditNote(command)
     .addHelpText(
       'after',

@@ -16,12 +16,12 @@ export function addConnectionsDelete(group: Command): void {
       'delete a connection, its jobs and signals, and its credential if no other connection uses it',
     )
     .argument('<id>', 'connection ID')
-    .option('--no-wait', 'return immediately; running processes finish a large deletion');
+    .option('--no-wait', 'return immediately; a process with the janitor role completes a large deletion');
   withAuditNote(command)
     .addHelpText(
       'after',
       `
-Ctrl-C stops waiting but not the deletion: running processes with the janitor role continue it.
+Ctrl-C stops waiting, not the deletion: a process with the janitor role continues it.
 
 Examples:
   $ syncline connections delete 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "customer left"

@@ -22,9 +22,9 @@ export function addConnectorTest(group: Command): void {
     .description('sync twice in memory and check for duplicates; with --chaos, also run the crash test')
     .option(
       '--chaos',
-      'interrupt at every request and page and inject faulty responses; no signal may be lost or duplicated',
+      'stop at every request and page, inject faulty responses, and report lost or duplicate signals',
     )
-    .option('--expect <n>', 'number of signals that the first sync must find')
+    .option('--expect <n>', 'number of signals that the first sync must return')
     .addOption(
       new Option('--faults <which>', 'faulty responses injected by the crash test')
         .choices(['every', 'sample', 'none'])

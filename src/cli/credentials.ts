@@ -33,7 +33,7 @@ interface SecretOptions extends CommonOptions, AuditNote {
 
 const exampleId = '0190f5e2-7c1a-7000-8000-5f1e0c3a9b42';
 const formats = `
-The secret is read from standard input, or from the environment variable named by --from-env; not from the
+The secret is read from standard input or from the environment variable named by --from-env, never from the
 command line, which other users can see. Formats by kind:
   api_key  the key
   basic    user:password
@@ -176,8 +176,8 @@ function addRotate(group: Command): void {
       'after',
       `
 Safe while processes are running; can be interrupted and repeated. To change keys: append the new key to
-SYNCLINE_CREDENTIALS_KEYS in every process, move it to the front in every process, run this command, and
-remove the old key.
+SYNCLINE_CREDENTIALS_KEYS in every process; then move it to the front in every process; then run this
+command; then remove the old key.
 
 Example:
   $ syncline credentials rotate`,

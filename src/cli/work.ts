@@ -16,8 +16,8 @@ export function addWork(program: Command): void {
     .addHelpText(
       'after',
       `
-With --drain, prints when the next job is due, requeues jobs of dead processes and deletes rows past their
-retention (for up to 10 s). Exits with status 1 on errors that a retry cannot fix (a missing grant, table or
+--drain also requeues jobs of dead processes, deletes rows past their retention (for up to 10 s) and prints
+when the next job is due. It exits with status 1 on errors that a retry cannot fix (a missing grant, table or
 login) and after two minutes without the database.
 
 Examples:

@@ -33,7 +33,7 @@ export function useTail(filter: Query, paused: boolean): Tail {
         waiting++;
         if (buffered.length > maxSignals) buffered.length = maxSignals;
       },
-      onGap: () => notify('The stream was interrupted for too long; some signals are not shown.'),
+      onGap: () => notify('The live stream was interrupted. Some signals are missing from this list.'),
       onState: (state) => setTail((before) => ({ ...before, state })),
     });
     const timer = setInterval(() => {

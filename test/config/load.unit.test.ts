@@ -138,7 +138,7 @@ describe('SCH-11: configuration', () => {
   it('SCH-11: a database URL with an unescaped # is rejected without its password', () => {
     expect(configError({ env: { DATABASE_URL: 'postgres://me:s3#cret@h/d' } })).toBe(
       'DATABASE_URL must be a URL such as postgres://user:password@host:5432/database, with special ' +
-        'characters of the password percent-encoded (# as %23, / as %2F), got postgres://me:***@h/d.',
+        'characters in the password percent-encoded (# as %23, / as %2F), got postgres://me:***@h/d.',
     );
   });
 

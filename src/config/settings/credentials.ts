@@ -8,8 +8,8 @@ export const credentials = {
       env: 'SYNCLINE_CREDENTIALS_KEYS',
       default: [],
       about:
-        'Encryption keys of credentials: the first encrypts, all decrypt. Without one no credential can ' +
-        'be stored. If they are lost, every customer must connect again.',
+        'Encryption keys for credentials: the first encrypts, all decrypt. Without a key, no credential can ' +
+        'be stored. If the keys are lost, every customer must connect again.',
     },
     {
       schema: z

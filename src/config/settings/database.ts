@@ -8,7 +8,7 @@ const postgresUrl = {
     .refine((url) => /^postgres(ql)?:\/\/[^#]*$/.test(url) && URL.canParse(url))
     .optional(),
   allowed:
-    'a URL such as postgres://user:password@host:5432/database, with special characters of the password ' +
+    'a URL such as postgres://user:password@host:5432/database, with special characters in the password ' +
     'percent-encoded (# as %23, / as %2F)',
   fromText: (text: string) => text.trim(),
   show: maskUrl,
@@ -19,7 +19,7 @@ export const database = {
     {
       env: ['SYNCLINE_DATABASE_URL', 'DATABASE_URL'],
       default: undefined,
-      about: 'Postgres database to use.',
+      about: 'URL of the Postgres database.',
     },
     postgresUrl,
   ),
@@ -28,8 +28,8 @@ export const database = {
       env: 'SYNCLINE_DATABASE_NOTIFY_URL',
       default: undefined,
       about:
-        'The same database without a pooler, for the LISTEN connection of an executor. Required only if ' +
-        'the URL is a transaction pooler.',
+        'URL that reaches the same database without a pooler, for the LISTEN connection of an executor. Set ' +
+        'it if database.url leads through a transaction pooler: otherwise executors poll for jobs.',
     },
     postgresUrl,
   ),
@@ -37,7 +37,7 @@ export const database = {
     {
       env: 'SYNCLINE_DATABASE_SCHEMA',
       default: 'syncline',
-      about: 'Postgres schema of all tables. Several engines can share a database with one schema each.',
+      about: 'Postgres schema of all tables. Several engines can share a database, each with its own schema.',
     },
     {
       // Postgres truncates longer names: two schemas could become one.

@@ -8,8 +8,8 @@ export const executor = {
     max: 5000,
     unit: 'jobs',
     about:
-      'Jobs that a process runs in parallel. Too low: due jobs wait. Too high: each job holds a page of ' +
-      'signals in memory and sends requests to its provider.',
+      'Jobs that a process runs in parallel. Too low: due jobs wait. Too high: more memory (a page of ' +
+      'signals per job) and more parallel requests to providers.',
   }),
   claimBatch: integer({
     env: 'SYNCLINE_EXECUTOR_CLAIM_BATCH',
@@ -18,7 +18,7 @@ export const executor = {
     max: 1000,
     unit: 'jobs',
     about:
-      'Maximum jobs claimed, and results stored, per transaction. Too low: a commit per job. Too high: ' +
+      'Maximum jobs claimed, and results stored, per transaction. Too low: more commits. Too high: ' +
       'one process claims jobs that others could have started.',
   }),
   pollIntervalMs: integer({
@@ -28,8 +28,8 @@ export const executor = {
     max: 60_000,
     unit: 'milliseconds',
     about:
-      'How often an idle process polls for due jobs without a notification. Too low: idle queries. Too ' +
-      'high: jobs inserted in SQL start late.',
+      'Interval at which an idle process polls for jobs that arrived without a notification. Too low: ' +
+      'needless queries. Too high: jobs inserted with plain SQL start late.',
   }),
   leaseSeconds: integer({
     env: 'SYNCLINE_EXECUTOR_LEASE_SECONDS',
@@ -39,7 +39,7 @@ export const executor = {
     unit: 'seconds',
     about:
       'Lease of a process on its jobs, renewed by heartbeats. Too low: a short pause of the process or ' +
-      'network ends its runs. Too high: jobs of a dead process wait.',
+      'network ends its runs. Too high: jobs of a dead process wait longer.',
   }),
   maxRunSeconds: integer({
     env: 'SYNCLINE_EXECUTOR_MAX_RUN_SECONDS',
@@ -58,7 +58,7 @@ export const executor = {
     max: 3600,
     unit: 'seconds',
     about:
-      'How long runs may finish after a shutdown request. Too low: work is repeated. Too high: the ' +
+      'Time that runs get to finish after a shutdown request. Too low: work is repeated. Too high: the ' +
       'platform kills the process first (Kubernetes after 30 s).',
   }),
 };

@@ -17,6 +17,6 @@ export const metrics = {
     env: 'SYNCLINE_METRICS_TENANT_LABEL',
     default: true,
     about:
-      'Whether counters have a tenant_id label. Turn it off if you have many tenants: each adds time series.',
+      'Whether counters have a tenant_id label. With many tenants, turn it off: each tenant adds time series.',
   }),
 };

@@ -9,7 +9,7 @@ export const rateLimit = {
     min: 1,
     max: 3600,
     unit: 'seconds',
-    about: 'Delay after the first failure; it doubles with each further one.',
+    about: 'Delay after the first failure; doubles with each further failure.',
   }),
   maxSeconds: integer({
     env: 'SYNCLINE_RATELIMIT_MAX_SECONDS',
@@ -18,7 +18,7 @@ export const rateLimit = {
     max: 86_400,
     unit: 'seconds',
     about:
-      'Longest delay between tries, unless the provider requests more. Too low: more load on a failing ' +
+      'Longest delay before a retry, unless the provider requests more. Too low: more load on a failing ' +
       'provider. Too high: recovery is noticed late.',
   }),
   jitterFactor: fraction({
@@ -33,8 +33,8 @@ export const rateLimit = {
       env: rateLimitFields.map(({ suffix }) => `SYNCLINE_RATELIMIT_<PROVIDER>_${suffix}`),
       default: {},
       about:
-        'Overrides per provider, by slug: { github: { baseSeconds: 60 } }. In variables the slug is in ' +
-        'capitals, with _ for everything but letters and digits.',
+        'Overrides per provider, by slug: { github: { baseSeconds: 60 } }. In variable names, write the slug ' +
+        'in capitals, with _ instead of any character but letters and digits.',
     },
     {
       schema: z.record(

@@ -7,7 +7,7 @@ export const retention = {
     min: 1,
     max: 3650,
     unit: 'days',
-    about: 'How long ended jobs are kept. Longer history costs disk and vacuum time, never scheduling time.',
+    about: 'How long ended jobs are kept. More history costs disk and vacuum time, not scheduling time.',
   }),
   eventsDays: integer({
     env: 'SYNCLINE_RETENTION_EVENTS_DAYS',
@@ -23,7 +23,7 @@ export const retention = {
     min: 0,
     max: 36_500,
     unit: 'days',
-    about: 'How long signals, and the feed, are kept. 0: forever.',
+    about: 'How long signals are kept and can be read from the feed. 0: forever.',
   }),
   statsDays: integer({
     env: 'SYNCLINE_RETENTION_STATS_DAYS',

@@ -10,8 +10,8 @@ export const scheduler = {
     max: 300,
     unit: 'seconds',
     about:
-      'Interval between ticks, and how far ahead a tick looks for due connections. Too low: idle ' +
-      'queries. Too high: new connections wait.',
+      'Interval between ticks, and how far ahead a tick looks for due connections. Too low: ' +
+      'needless queries. Too high: new connections wait longer.',
   }),
   defaultIntervalSeconds: integer({
     env: 'SYNCLINE_SCHEDULER_DEFAULT_INTERVAL_SECONDS',
@@ -19,7 +19,7 @@ export const scheduler = {
     min: 60,
     max: weekSeconds,
     unit: 'seconds',
-    about: 'Interval of connections without their own.',
+    about: 'Interval of connections that set none.',
   }),
   jitterPctMin: fraction({
     env: 'SYNCLINE_SCHEDULER_JITTER_PCT_MIN',
@@ -46,7 +46,7 @@ export const scheduler = {
     max: 10_000,
     unit: 'connections',
     about:
-      'Connections scheduled per transaction. Too low: a commit per connection. Too high: long locks and ' +
+      'Connections scheduled per transaction. Too low: more commits. Too high: longer locks and ' +
       'more memory.',
   }),
 };

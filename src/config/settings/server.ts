@@ -21,8 +21,8 @@ export const server = {
       env: 'SYNCLINE_SERVER_HOSTS',
       default: [],
       about:
-        'Accepted Host headers, besides the address it listens on. Others are rejected, which prevents ' +
-        'DNS rebinding.',
+        'Accepted Host headers, besides the address that the server listens on. Others are rejected, ' +
+        'which prevents DNS rebinding.',
     },
     {
       schema: z.array(z.string().min(1).max(255)).max(100),
@@ -70,10 +70,10 @@ export const server = {
     max: 10_000,
     unit: 'requests',
     about:
-      'Requests served in parallel. A caller (tenant, operator key or session) may hold no more than are ' +
-      'free, so one alone gets half; beyond that it gets 429, and 503 when none is free. Too high: more ' +
-      'memory, and requests wait longer for database connections. Live streams and long polls have a ' +
-      'separate limit of half this number.',
+      'Requests served in parallel. A caller (tenant, operator key or session) can hold at most as many as ' +
+      'are free, so a single caller gets half. Further requests get 429, or 503 if none is free. Too ' +
+      'high: more memory, and requests wait longer for database connections. Live streams and long polls ' +
+      'have a separate limit of half this number.',
   }),
   maxRequestsPerAddress: integer({
     env: 'SYNCLINE_SERVER_MAX_REQUESTS_PER_ADDRESS',
@@ -83,7 +83,7 @@ export const server = {
     unit: 'requests',
     about:
       'Parallel requests without a key (login, consent, pages) per client address, and request bodies ' +
-      'in transit per address or caller; more get 429. Behind a proxy, set server.trustedProxies: ' +
+      'in transit per address or caller; further ones get 429. Behind a proxy, set server.trustedProxies: ' +
       'otherwise all clients have the address of the proxy.',
   }),
   trustedProxies: setting<readonly string[]>(
@@ -106,7 +106,7 @@ export const server = {
     of: ['x-forwarded-for', 'forwarded'],
     about:
       'Header in which the trusted proxies write the client address. Choose the one that they set or ' +
-      'append to on every request: clients can send the other one themselves.',
+      'append to on every request: clients can forge the other one.',
   }),
   maxLoopDelayMs: integer({
     env: 'SYNCLINE_SERVER_MAX_LOOP_DELAY_MS',
@@ -115,8 +115,8 @@ export const server = {
     max: 60_000,
     unit: 'milliseconds',
     about:
-      'Event loop delay, in five consecutive samples, above which requests get 503, so that syncing in the ' +
-      'same process continues. Probes and deliveries are exempt. Too low: requests are rejected in short ' +
-      'bursts. Too high: runs start late under load.',
+      'Event loop delay, in five consecutive samples, above which requests get 503, so that runs in the ' +
+      'same process continue. Probes and deliveries are exempt. Too low: short load peaks cause ' +
+      'rejections. Too high: runs start late under load.',
   }),
 };

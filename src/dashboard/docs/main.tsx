@@ -87,7 +87,7 @@ function Document({ api }: { api: OpenApi }) {
             <Prose text={api.info.description} />
           </p>
         )}
-        {groups.length === 0 && <Empty>No endpoint matches.</Empty>}
+        {groups.length === 0 && <Empty>No matching endpoints.</Empty>}
         {groups.map((group) => (
           <GroupView key={group.name} api={api} group={group} />
         ))}

@@ -23,7 +23,7 @@ export function JobPage({ id }: { id: string }) {
       title: action === 'cancel' ? 'Cancel this job?' : 'Retry this job?',
       text:
         action === 'cancel'
-          ? 'A run in progress is aborted. Stored signals are kept.'
+          ? 'A run in progress is aborted and its results are discarded. Signals already stored are kept.'
           : 'The job runs as soon as possible. A job that has ended is queued as a new job.',
       fields: [reasonField],
       confirm: action === 'cancel' ? 'Cancel job' : 'Retry',

@@ -114,7 +114,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
       ],
     },
     { name: 'external_id', label: 'Name', hint: 'Optional. Example: the account name at the provider.' },
-    ...scheduleFields('Optional. At least 60.'),
+    ...scheduleFields('At least 60. Leave empty for the default.'),
     {
       name: 'config',
       key: `config ${provider}`,

@@ -71,8 +71,9 @@ export function BulkDialog({ action, filter, expected, onClose }: Props) {
     stopping.current?.abort();
     onClose();
   };
+  const targets = Object.keys(filter).length > 0 ? 'all matching connections' : 'all connections';
   return (
-    <Dialog title={`${verbs[action]}: all matching connections`} onClose={close}>
+    <Dialog title={`${verbs[action]}: ${targets}`} onClose={close}>
       <form onSubmit={start}>
         <p class="soft">{describe(filter)}</p>
         {progress.state === 'confirm' ? (

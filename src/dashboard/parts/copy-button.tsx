@@ -13,7 +13,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
       setTimeout(() => setCopied(false), shownMs);
     } catch {
       // Clipboard access needs HTTPS or localhost.
-      notify('The browser does not allow copying here; select the text instead.');
+      notify('The browser blocked copying. Select the text instead.');
     }
   };
   const currentLabel = copied ? 'Copied' : label;

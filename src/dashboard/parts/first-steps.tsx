@@ -23,7 +23,7 @@ export function FirstSteps({ isEmpty }: { isEmpty: boolean }) {
       <ol class="steps">
         {isDemo && (
           <StepItem step="break" to="system" link="Break a provider">
-            Every request to it fails. Its connections retry with backoff and appear below. After it heals,
+            Every request to it fails. Its connections retry with backoff and appear below. Once you heal it,
             they recover without losing or duplicating signals.
           </StepItem>
         )}

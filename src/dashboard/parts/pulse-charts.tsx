@@ -37,7 +37,7 @@ export function SeriesCharts({ series }: { series: Series }) {
           exact={compact}
         />
       </Panel>
-      <Panel title="Freshness" note="age of the data when a run refreshes it">
+      <Panel title="Freshness" note="age of the data just before a run refreshes it">
         <Chart
           kind="lines"
           label={`Freshness over time; ${latestText(freshness, (value) => seconds(value))}`}
@@ -48,7 +48,7 @@ export function SeriesCharts({ series }: { series: Series }) {
           steps={roundSeconds}
         />
       </Panel>
-      <Panel title="Start lag" note="time from the due time to the start">
+      <Panel title="Start lag" note="delay between due time and start">
         <Chart
           kind="lines"
           label={`Start lag over time; ${latestText(lag, duration)}`}

@@ -55,6 +55,6 @@ function summary(runs: RecentRun[]): string {
   const parts = [...counts].map(([status, count]) => `${count} ${status}`).join(', ');
   const newest = runs[0];
   const last = newest ? `; the latest ${newest.status} ${relative(newest.ended_at, now.peek())}` : '';
-  const took = newest?.duration_ms ? ` after ${duration(newest.duration_ms)}` : '';
+  const took = newest?.duration_ms ? `, took ${duration(newest.duration_ms)}` : '';
   return `Last ${plural(runs.length, 'run')}: ${parts}${last}${took}`;
 }

@@ -145,7 +145,7 @@ function labelOf(jobs: Job[], schedule: Schedule | undefined, maxRows: number): 
 
 function tableText(runs: number, maxRows: number): string {
   if (runs === 0) return '';
-  return ` The table below lists ${runs > maxRows ? `the latest ${maxRows}` : 'them'}.`;
+  return ` The table below lists ${runs > maxRows ? `the latest ${maxRows}` : 'all'} runs.`;
 }
 
 function tickText(ms: number, spanMs: number): string {
