@@ -1,4 +1,4 @@
-/** The HTTP server and the CLI use nothing else of the engine. */
+/** HTTP server and CLI use nothing else of the engine. */
 
 // The engine
 
@@ -111,7 +111,7 @@ export type { Deletion } from './runtime/index.ts';
 export type { InvalidField } from './schedule/sync-metadata.ts';
 export type { ConnectionWebhook, NewConnectionWebhook } from './webhooks/index.ts';
 
-// For custom servers: authentication, OAuth consent, webhook deliveries
+// For custom servers
 
 export type { Access, Identity, Refused } from './api/index.ts';
 export type { Delivery } from './contract/webhook.ts';
@@ -125,7 +125,7 @@ export {
 } from './credentials/index.ts';
 export type { DeliveriesApi, Receipt } from './webhooks/index.ts';
 
-// For custom servers: results as the JSON of the HTTP API, with their schemas
+// For custom servers: JSON of results
 
 export {
   attentionJson,
@@ -159,7 +159,7 @@ export { deletionJson } from './runtime/index.ts';
 export type { Json, ToJson } from './values/model.ts';
 export { newWebhookJson, webhookJson } from './webhooks/index.ts';
 
-// Connectors; `syncline/connector` has the tools to write them
+// Connectors
 
 export {
   type Connector,

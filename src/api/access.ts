@@ -38,7 +38,7 @@ export interface Identity extends Caller {
   keyName: string;
 }
 
-/** Refused attempts with a key or session. Without `hash` and `address`: an aggregate of several. */
+/** Refused keys or sessions; without `hash` and `address`, several. */
 export interface Refused {
   kind: 'key' | 'session';
   hash?: Buffer | undefined;
@@ -55,7 +55,7 @@ export interface Access {
   /** Undefined if the key is unknown or revoked. */
   authenticate(key: string): Promise<Identity | undefined>;
 
-  /** Opens a session in place of the key. The event records the client's `address`. */
+  /** Opens a session in place of the key; its event records the client's `address`. */
   openSession(identity: Identity, client?: { address?: string }): Promise<{ token: string; expiresAt: Date }>;
 
   /** Undefined if the session is unknown, closed or expired. */
@@ -142,20 +142,20 @@ function identityOf(row: KeyRow): Identity {
   };
 }
 
-/** API keys. A key is returned once, on creation; only its hash is stored. */
+/** API keys: returned once, on creation; only the hash is stored. */
 export interface KeysApi {
-  /** For a tenant or the operator. A tenant creates only keys of its own. */
+  /** For a tenant or the operator; a tenant creates only its own. */
   create(input: { name: string; tenantId?: string | undefined }): Promise<NewApiKey>;
 
   /** Newest first, including revoked ones. */
   list(request?: PageRequest): Promise<Page<ApiKey>>;
 
-  /** A key with its number of valid descendants, counted up to 10,000. */
+  /** A key with its number of valid descendants, up to 10,000. */
   get(id: string): Promise<ApiKeyDetail>;
 
   /**
-   * Revokes a key and its sessions; with `descendants`, also the keys created with it, recursively. Returns
-   * the numbers of revoked keys and of descendants that are still valid.
+   * Revokes a key and its sessions; with `descendants`, also keys created with it, recursively. Returns how
+   * many were revoked, and how many descendants stay valid.
    */
   revoke(id: string, options?: { descendants?: boolean }): Promise<{ revoked: number; descendants: number }>;
 }
@@ -189,7 +189,7 @@ export function createKeys({
       };
       await db.transaction(async (tx) => {
         if (tenantId !== undefined && !(await findTenant(tx, tenantId))) throw notFound(`tenant ${tenantId}`);
-        // Lock the parent until commit, so that revoking its descendants finds the new key.
+        // Lock the parent until commit: a revocation of its descendants finds the new key.
         if (caller.keyId !== undefined && !(await holdValidKey(tx, caller.keyId)))
           throw new SynclineError('FORBIDDEN', `Key ${caller.keyId} of this request is no longer valid.`);
         await insertKey(tx, { ...row, hash: hashOf(key) });
@@ -225,7 +225,7 @@ export function createKeys({
         let revoked = await revokeBatch(tx, now, [id]);
         let below = await findDescendants(tx, id, maxRevoked);
         if (!descendants) return { revoked, descendants: below.length };
-        // Repeat until none is left: a concurrent create serialises on its parent's row.
+        // Until none is left: a concurrent create serialises on its parent's row.
         for (; below.length > 0; below = await findDescendants(tx, id, maxRevoked))
           revoked += await revokeBatch(tx, now, below, id);
         return { revoked, descendants: 0 };

@@ -1,6 +1,5 @@
 export type ExplainError = (error: unknown) => unknown;
 
-/** The same methods, with explained rejections. */
 export function withDatabaseErrors<
   Methods extends { [Name in keyof Methods]: (...args: never[]) => Promise<unknown> },
 >(methods: Methods, explain: ExplainError): Methods {

@@ -43,18 +43,17 @@ export interface ApiContext {
   vault: Vault;
   reader: FeedReader;
   watch: FeedWatch;
-  /** Converts stored JSON that is passed through: payloads, job cursors, event details. */
+  /** Converts stored JSON: payloads, job cursors, event details. */
   json: ReadJson;
-  /** Continues open deletions in the background. */
   continueDeletions: () => void;
   /** Aborts when the instance stops. */
   stopping: AbortSignal;
   explain: ExplainError;
 }
 
-/** The API of one caller: a tenant or the operator. A tenant sees and changes only what is its own. */
+/** The API of one caller: a tenant, limited to its own data, or the operator. */
 export interface SynclineApi<C extends Connector = Connector> {
-  /** Tenant and audit name of this API. */
+  /** Tenant and audit name. */
   readonly caller: Caller;
   /** Customers, the owners of connections. */
   readonly tenants: TenantsApi;
@@ -72,7 +71,7 @@ export interface SynclineApi<C extends Connector = Connector> {
   readonly consumers: ConsumersApi;
   /** Totals, series and what needs attention. */
   readonly stats: StatsApi;
-  /** Rate limits of providers and their remaining requests. */
+  /** Providers' rate limits and remaining requests. */
   readonly budgets: BudgetsApi;
   /** Log of changes and logins. */
   readonly audit: AuditApi;

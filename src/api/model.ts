@@ -146,7 +146,6 @@ export const auditEventFromRow = (row: EventWithDetail, json: ReadJson): AuditEv
   detail: row.detail === null ? undefined : (json(row.detail) as Record<string, unknown>),
 });
 
-/** The caller, for the dashboard. */
 export const meJson = jsonOf(
   z
     .object({

@@ -12,13 +12,13 @@ export interface PoolShares {
 
 const maxApiWaitMs = 10_000;
 
-/** Bounds the connections of callers, so that runs and deliveries get theirs. */
+/** Leaves connections to runs and deliveries. */
 export function sharePool(
   db: Database,
   { poolSize, ports, isRunning }: { poolSize: number; ports: Ports; isRunning: () => boolean },
 ): PoolShares {
   const shares = sharesOfPool(poolSize);
-  // The API leaves connections to running roles, else only to deliveries.
+  // Without running roles, only deliveries need connections.
   const apiGate = createSemaphore(() => (isRunning() ? shares.api : poolSize - shares.deliveries), {
     fair: true,
     maxWait: { ms: maxApiWaitMs, ports },

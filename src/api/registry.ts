@@ -33,7 +33,7 @@ export interface TenantsApi {
   /** Operators only. */
   create(input: { name: string }): Promise<Tenant>;
 
-  /** Throws NOT_FOUND if the caller sees no such tenant. */
+  /** Throws NOT_FOUND if invisible to the caller. */
   get(id: string): Promise<Tenant>;
 
   /** In order of creation. */

@@ -170,5 +170,4 @@ const system = z.object({
 });
 export interface SystemInfo extends z.output<typeof system> {}
 
-/** The HTTP service adds its version. */
 export const systemJson = jsonOf(system.extend({ version: z.string() }).meta({ id: 'SystemInfo' }));

@@ -30,7 +30,7 @@ const maxMinutes = 7 * 24 * 60;
 const maxPoints = 120;
 /** Rollups older than a day are hourly. */
 const finestMinutes = 24 * 60;
-/** Divisors of an hour or a day: charts of different ranges align. */
+/** Divide an hour or a day: charts of different ranges align. */
 const stepMinutes = [1, 5, 15, 60, 120];
 const loadMinutes = 60;
 /** Then no executor serves the provider. */
@@ -49,7 +49,7 @@ const remedies: Record<string, string> = {
 };
 
 export interface StatsApi {
-  /** Connections, queue and the last hour. Only operators see the queue and the executors. */
+  /** Connections, queue and the last hour. Only operators see queue and executors. */
   overview(): Promise<Overview>;
 
   /** Ended jobs, lag and freshness per step over the last `minutes`: 5 to 10,080, default 60. */
@@ -126,7 +126,7 @@ export function createStats({
       );
       const runs = Array.from({ length: loadMinutes }, () => 0);
       for (const { at, interval, connections } of groups) {
-        // The interval starts at the end of the previous run, which jitter delays.
+        // The interval starts at the previous run's end, which jitter delays.
         const everyMinutes = (baseInterval(Number(interval), config) * (1 + defaultJitter)) / 60;
         const first = (at.getTime() - from.getTime()) / minuteMs;
         for (let minute = first; minute < loadMinutes; minute += everyMinutes)

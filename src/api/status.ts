@@ -6,9 +6,9 @@ import { checkSchema } from '../store/schema-version.ts';
 export interface Status {
   schemaVersion: number;
   lastTickAt: Date | undefined;
-  /** Three tick intervals, or an hour if ticks come from cron; then scheduling has stopped. */
+  /** Three tick intervals, or an hour for cron; then scheduling has stopped. */
   maxTickAgeSeconds: number;
-  /** DB-6: for comparison with `lastTickAt`. */
+  /** Database time (DB-6), for comparison with `lastTickAt`. */
   now: Date;
 }
 

@@ -18,7 +18,6 @@ export function requireAuditNote({ actor, reason }: { actor: string; reason?: st
 
 type RecordedEvent = Pick<NewEvent, 'kind'> & Partial<NewEvent>;
 
-/** In the transaction of the change. */
 export type Recorder = (
   tx: Queryable,
   now: Date,

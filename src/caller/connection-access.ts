@@ -20,7 +20,6 @@ interface ChangeOptions {
   alsoDeleting?: boolean;
 }
 
-/** In one transaction; throws NOT_FOUND. */
 export async function changeConnection<T>(
   { db }: { db: Database },
   id: string,

@@ -5,7 +5,7 @@ import { uuidPattern } from '../values/uuid.ts';
 
 /** `nextCursor` is undefined on the last page. */
 export interface Page<T> {
-  /** May be short before the last page: rows read and bytes (about 8 MB) are bounded. */
+  /** May be short: rows read and bytes (about 8 MB) are bounded. */
   items: T[];
   nextCursor: string | undefined;
 }
@@ -25,7 +25,7 @@ export function pageLimit(limit: number | undefined): number {
   return limit ?? defaultLimit;
 }
 
-/** Cursors carry the list's name; other lists reject them. */
+/** Cursors name their list; others reject them. */
 type Key = readonly string[];
 
 export function cursorTo(list: string, key: Key): string {
@@ -49,7 +49,7 @@ export function keyOf(list: string, cursor: string | undefined, parts: readonly 
   return key;
 }
 
-/** Untrusted: checks each part. Parts that a release `added` are all present or all missing. */
+/** Untrusted. Parts that a release `added` are all present or missing. */
 export function parseKey(
   list: string,
   cursor: string,
@@ -77,7 +77,7 @@ function parse(cursor: string): unknown[] {
 export const uuidPart = uuidPattern;
 const instant =
   /^(\d{4,6})-(0[1-9]|1[0-2])-(\d\d) ([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
-/** As Postgres writes it; an impossible date would be a server error. */
+/** As Postgres writes it; impossible dates would be server errors. */
 export const instantPart: Part = {
   test(text) {
     if (/^-?infinity$/.test(text)) return true;
@@ -90,7 +90,7 @@ export const instantPart: Part = {
 /** About 20 ms. A selective filter continues on the next page. */
 export const maxScanned = 10_000;
 
-/** `lastScanned`: where a scan without further match stopped; undefined: at the end. */
+/** `lastScanned`: where a scan without match stopped; undefined: at the end. */
 export async function filteredPage<Row extends Listed>(
   list: string,
   items: Row[],
@@ -102,7 +102,6 @@ export async function filteredPage<Row extends Listed>(
   return { items, nextCursor: key && cursorTo(list, key) };
 }
 
-/** `from`: end of the previous page. */
 export async function filteredPageById<Row extends Listed & { id: string }>(
   list: string,
   { cursor, limit, filter }: { cursor: string | undefined; limit: number; filter: object },
@@ -116,7 +115,7 @@ export async function filteredPageById<Row extends Listed & { id: string }>(
     rows,
     ({ id }) => [id],
     async () => {
-      // Every row read is on the page; if none follows, it is the last.
+      // Every row matches: if none follows, it is the last page.
       if (Object.values(filter).every((value) => value === undefined)) return undefined;
       const last = await lastScanned(from, maxScanned);
       return last === undefined ? undefined : [last];

@@ -5,7 +5,6 @@ import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 import type { AuditNote, Recorder } from './audit.ts';
 import { type Caller, requireOperator } from './caller.ts';
 
-/** An existing tenant, or a new one. */
 export type TenantOwner =
   | { tenantId: string; tenantName?: undefined }
   | {

@@ -88,7 +88,6 @@ async function create(
   return syncline.connections.create({ ...tenant, ...input }, auditNoteOf({})).catch(withProviderHint(hint));
 }
 
-/** Of the credential, unless --tenant is set. */
 async function ownerOf(
   { credentials }: Syncline,
   credential: string,

@@ -47,7 +47,7 @@ async function createWebhook(id: string, options: WebhookOptions): Promise<void>
   const { webhook, publicUrl } = await withEngine(options, async ({ webhooks, config }) => {
     const existing = keepsSecret ? await webhooks.get(id) : undefined;
     const { publicUrl } = config.server;
-    // Replacing the secret would reject deliveries signed with it.
+    // A new secret would reject deliveries signed with the old one.
     if (existing?.exists) return { webhook: { ...existing, secret: undefined }, publicUrl };
     return {
       webhook: await webhooks.create(id, { ...omitUndefined({ secret }), ...auditNoteOf(options) }),
@@ -57,7 +57,7 @@ async function createWebhook(id: string, options: WebhookOptions): Promise<void>
   const url = publicUrl
     ? `${publicUrl.replace(/\/+$/, '')}${webhook.path}`
     : `${webhook.path} on the public address of this service`;
-  // A secret from the environment is not printed.
+  // Do not print a secret from the environment.
   const shown = secret === undefined && webhook.secret !== undefined ? { secret: webhook.secret } : {};
   printResult(options.json, { ...webhookJson(webhook), ...shown }, () => [
     `Configure the provider to send to ${url}.`,

@@ -14,7 +14,6 @@ export interface Finding {
   text: string;
 }
 
-/** Ends a sync that never stops. */
 const maxRuns = 10_000;
 
 export async function inspect(
@@ -103,7 +102,7 @@ function sameKeyOtherPayload(returned: Signal[]): string[] {
   return [...changed];
 }
 
-/** The provider may have new content; the old must not be stored twice. */
+/** New content is fine; the old must not be stored twice. */
 async function checkSecondSync(connection: MemoryConnection, replay: Replay | undefined): Promise<Finding[]> {
   const before = connection.signals.map(contentOf);
   const runs = await walk(connection);

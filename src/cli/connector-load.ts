@@ -29,7 +29,7 @@ async function fromModule(path: string, file: string): Promise<Connector> {
 }
 
 async function fromYaml(path: string, file: string): Promise<Connector> {
-  // Slow to load; no other command needs it.
+  // Slow to load.
   const { httpFromYaml } = await import('../connectors/index.ts');
   try {
     return httpFromYaml(readFileSync(path, 'utf8'));
@@ -38,7 +38,6 @@ async function fromYaml(path: string, file: string): Promise<Connector> {
   }
 }
 
-/** The default export, else the only named connector. */
 async function onlyConnector(exported: Record<string, unknown>, file: string): Promise<Connector> {
   const { default: defaultExport, __esModule: _, ...named } = exported;
   const [preferred] = await connectorsIn({ default: defaultExport }, file);
@@ -57,7 +56,6 @@ async function onlyConnector(exported: Record<string, unknown>, file: string): P
   );
 }
 
-/** Calls functions only if no export is a connector. */
 async function connectorsIn(exported: Record<string, unknown>, file: string): Promise<[string, Connector][]> {
   const entries = Object.entries(exported);
   const found = entries.filter((entry): entry is [string, Connector] => isConnector(entry[1]));

@@ -77,10 +77,10 @@ async function watch(file: string, options: RunOptions, limit: number): Promise<
   const shown = new Set<string>();
   for (;;) {
     const files = filesOf(file);
-    // Before the run, to notice a change during it.
+    // Before the run: files may change during it.
     const before = stateOf(files);
     await runOnce(file, options, limit, shutdown, shown).catch((error: unknown) => {
-      // A later save may fix it; a file that never existed is a wrong argument.
+      // A later save may fix it, unless the file never existed.
       if (shown.size === 0 && !existsSync(pathOf(file))) throw error;
       note(`error: ${describeError(error)}`);
     });
@@ -134,7 +134,6 @@ async function runOnce(
   return last?.outcome !== 'succeeded';
 }
 
-/** Where an engine would wait. */
 async function walk(
   connection: MemoryConnection,
   { json, full }: RunOptions,
@@ -153,7 +152,6 @@ async function walk(
   }
 }
 
-/** With --watch, prints only new signals. */
 function printRun(run: MemoryRun, n: number, found: readonly MemorySignal[], shown: Set<string>): void {
   const fresh = found.filter((signal) => !shown.has(JSON.stringify(signal)));
   for (const signal of fresh) shown.add(JSON.stringify(signal));

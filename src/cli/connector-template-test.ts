@@ -1,5 +1,3 @@
-/** Shared by the test templates of kind http and yaml. */
-
 export const pagedItems = `/** A fake provider: 250 items, ten per second. */
 const items = Array.from({ length: 250 }, (_, i) => ({
   id: i + 1,

@@ -49,7 +49,7 @@ export const yamlTest = ({
 import { connectInMemory, crashTest } from 'syncline/testing';
 import { expect, it } from 'vitest';
 
-// Relative to the working directory of the tests.
+// Relative to the tests' working directory.
 const ${variable} = httpFromYaml('${folder}/${slug}.yaml');
 
 ${pagedItems}  return Response.json({ items: found.slice((page - 1) * size, page * size) });

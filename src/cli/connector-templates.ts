@@ -37,10 +37,10 @@ const httpConnector = ({ slug, title, variable }: NewConnector) => `import {
 } from 'syncline/connector';
 import { z } from 'zod';
 
-/** Configuration of a connection, validated before it runs. */
+/** Configuration of a connection. */
 const config = z.object({ baseUrl: z.url(), project: z.string() });
 
-/** The fields used from a response. A mismatch fails the run with the name of the field. */
+/** Fields of a response. A mismatch fails the run and names the field. */
 const item = z.looseObject({ id: z.union([z.string(), z.number()]), updated_at: z.string() });
 type Item = z.output<typeof item>;
 
@@ -50,18 +50,18 @@ export const ${variable} = defineConnector({
   provider: '${slug}',
   name: '${title}',
   configSchema: config,
-  // The time of the last item. Committed together with the signals.
+  // Time of the last item, committed with the signals.
   cursorSchema: ascendingCursor,
-  // Types the payloads for consumers, and rejects other kinds.
+  // Types the payloads and rejects other kinds.
   signalSchemas: { 'item.updated': item },
   sync: async (context) => {
     const { baseUrl, project } = context.connection.config;
     const cursor: AscendingCursor = context.cursor ?? {};
-    // Maps error statuses to engine errors and logs every request.
+    // Maps error statuses to engine errors; logs requests.
     const http = createHttp(context, { baseUrl, authorize: optional(bearer()) });
 
     const { data } = await http.get(\`/projects/\${project}/items\`, {
-      // Oldest change first. The start time is inclusive: several items can share it.
+      // Oldest change first. The start is inclusive: items can share a time.
       query: { since: cursor.since, sort: 'updated', page: cursor.page ?? 1, per_page: pageSize },
       schema: z.array(item),
     });
@@ -76,7 +76,7 @@ function signalOf(item: Item): Signal<'item.updated', Item> {
     kind: 'item.updated',
     occurredAt: item.updated_at,
     payload: item,
-    // The same version of an item is stored once.
+    // Each version is stored once.
     dedupeKey: versionKey(String(item.id), item.updated_at, item),
   };
 }
@@ -106,7 +106,7 @@ import { z } from 'zod';
 /** Configuration of a connection, validated before it runs. */
 const config = z.object({ first: z.number().int().default(1) });
 
-/** The position. Committed together with the signals. Keep no other state. */
+/** The only state, committed with the signals. */
 const cursor = z.object({ after: z.number().int() });
 
 const pageSize = 100;
@@ -125,7 +125,7 @@ export const ${variable} = defineConnector({
         kind: 'entry.added',
         occurredAt: entry.at,
         payload: entry,
-        // The same entry is stored once.
+        // Each entry is stored once.
         dedupeKey: String(entry.number),
       })),
       // Without entries the cursor does not change.
@@ -140,7 +140,7 @@ interface Entry {
   at: string;
 }
 
-/** Replace this: read a file, query a database or call a client library. Stop when the signal aborts. */
+/** Replace this: read a file, query a database or call a library. Stop when the signal aborts. */
 async function readEntries(after: number, limit: number, abortSignal: AbortSignal): Promise<Entry[]> {
   abortSignal.throwIfAborted();
   const all = Array.from({ length: 250 }, (_, i) => ({ number: i + 1, at: '2025-01-01T00:00:00Z' }));

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { systemPorts } from '../platform/ports.ts';
 import { terminal } from './terminal.ts';
 
-/** A poll costs one stat() per file. */
+/** One stat() per file. */
 const pollMs = 250;
 const maxFiles = 500;
 
@@ -31,7 +31,7 @@ function importsOf(path: string): string[] {
   });
 }
 
-/** Editors replace files: one may be missing for a moment. */
+/** Editors replace files: one may be missing briefly. */
 export const stateOf = (files: string[]): string =>
   files
     .map((file) => (existsSync(file) ? `${statSync(file).mtimeMs}/${statSync(file).size}` : 'missing'))

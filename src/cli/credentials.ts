@@ -197,7 +197,7 @@ Example:
     });
 }
 
-/** Larger input is probably the wrong file. */
+/** Probably the wrong file. */
 const maxBytes = 256 * 1024;
 
 async function readSecret(kind: string, variable: string | undefined): Promise<Secret> {

@@ -13,14 +13,14 @@ export interface CliConfig extends LoadedConfig {
   connectors: readonly Connector[];
 }
 
-/** Without a database setting, that of a running `syncline dev`. */
+/** Default: the database of a running `syncline dev`. */
 export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfig> {
   const { cwd, env } = terminal();
   const file = await loadConfigFile(config, cwd);
   const connectors = file?.connectors ?? [];
   const loaded = loadConfig({ env, file });
   if (loaded.config.database.url !== undefined) return { ...loaded, connectors };
-  // Lazy: a configured database needs no embedded one.
+  // A configured database needs no embedded one.
   const { findDevKey, findRunningPostgres, possibleDataFolders } = await import('../dev/index.ts');
   const embedded = possibleDataFolders(cwd)
     .map(findRunningPostgres)
@@ -45,7 +45,7 @@ export async function withEngine<T>(
   { checkReady = true, providers = {} }: { checkReady?: boolean; providers?: TelemetryProviders } = {},
 ): Promise<T> {
   const loaded = await loadCliConfig(options);
-  // Lazy: `config` needs no engine.
+  // `config` needs no engine.
   const { createSyncline } = await import('../index.ts');
   const { createLogger } = await import('../platform/log.ts');
   const log = createLogger({
@@ -65,7 +65,6 @@ export async function withEngine<T>(
 
 export const noConnectors = 'No connectors are configured: add them to syncline.config.ts.';
 
-/** Warnings, unless log.level is set. */
 function quietLevel({ config, entries }: LoadedConfig): string {
   return entries.find(({ path }) => path === 'log.level')?.from === 'default' ? 'warn' : config.log.level;
 }

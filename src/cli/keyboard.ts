@@ -6,8 +6,8 @@ const ctrlC = '\x03';
 const ctrlZ = '\x1a';
 
 /**
- * Calls the action of each pressed key while the process is in the foreground of a terminal; `q` and Ctrl-C
- * send SIGINT. Returns a function that restores the terminal; undefined without one.
+ * Calls the pressed key's action while in the foreground of a terminal; `q` and Ctrl-C send SIGINT. Returns a
+ * function that restores the terminal.
  */
 export function listenForKeys(actions: Record<string, () => void>): (() => void) | undefined {
   const { keyInput: input, signals } = terminal();
@@ -40,7 +40,7 @@ export function listenForKeys(actions: Record<string, () => void>): (() => void)
   };
 }
 
-/** In the background, changing the terminal's mode stops the process (SIGTTOU). */
+/** In the background, changing the terminal stops the process (SIGTTOU). */
 function isForeground(): boolean {
   try {
     const [group, foreground] = process.platform === 'linux' ? groupsFromProc() : groupsFromPs();
@@ -50,7 +50,7 @@ function isForeground(): boolean {
   }
 }
 
-/** The program's name, in parentheses, may contain spaces. */
+/** The program's name may contain spaces. */
 function groupsFromProc(): (string | undefined)[] {
   const fields = readFileSync('/proc/self/stat', 'utf8')
     .replace(/^.*\) /s, '')

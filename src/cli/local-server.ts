@@ -11,7 +11,6 @@ export interface LoginLink {
 
 const timeoutMs = 10_000;
 
-/** Of the first server in this directory that answers. */
 export async function requestLoginLink(): Promise<LoginLink> {
   for (const server of findServers(terminal().cwd)) {
     const response = await issueToken(server).catch(() => undefined);
@@ -47,12 +46,11 @@ async function request(url: URL, init: RequestInit): Promise<Response> {
 
 export const loginUrl = (server: string, token: string) => `${server}/login?token=${token}`;
 
-/** Servers on all addresses are reached on loopback. */
 export function localUrl(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-/** As the local operator, in a session that ends with the request. */
+/** In a session that ends with the request. */
 export async function callLocally(path: string, method: string, body: object): Promise<Response> {
   const link = new URL((await requestLoginLink()).url);
   const login = await request(link, { redirect: 'manual' });

@@ -8,7 +8,7 @@ import { processTerminal } from './terminal.ts';
 // `head` may close the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-// A connector may throw after its run. Node would print requests and rows attached to the error.
+// A connector may throw after its run; Node would print requests and rows attached to the error.
 process.on('uncaughtException', (error: unknown) => {
   const stack = error instanceof Error ? `${error.stack}\n` : '';
   process.stderr.write(`error: ${stripControl(describeError(error))}\n${stack}`);

@@ -2,13 +2,12 @@ import { spawn } from 'node:child_process';
 import { environmentWithoutSecrets } from '../dev/index.ts';
 import { terminal } from './terminal.ts';
 
-/** Without a shell: the URL is one argument. `rundll32` is what `start` calls. */
+/** No shell: the URL is one argument. `start` calls `rundll32`. */
 const openers: Partial<Record<NodeJS.Platform, [command: string, ...args: string[]]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-/** Returns the reason of a failure. */
 export function openBrowser(url: string): Promise<string | undefined> {
   const [command, ...args] = openers[process.platform] ?? ['xdg-open'];
   const { env } = terminal();

@@ -58,7 +58,7 @@ export function auditNoteOf({ actor = `cli:${userName()}`, reason }: AuditNote):
   return { actor, ...omitUndefined({ reason }) };
 }
 
-/** In a container, a uid may have no passwd entry. */
+/** Container uids may lack a passwd entry. */
 function userName(): string {
   try {
     return userInfo().username;

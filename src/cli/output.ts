@@ -11,7 +11,6 @@ export function note(text: string): void {
 
 const asLine = (text: string) => `${stripControl(text)}\n`;
 
-/** Truncates the last column to `width`. */
 export function table(rows: string[][], { width = Number.POSITIVE_INFINITY } = {}): string[] {
   const cells = rows.map((row) => row.map(stripControl));
   const widths = (cells[0] ?? []).map((_, column) =>

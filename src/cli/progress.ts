@@ -4,7 +4,6 @@ import { systemPorts } from '../platform/ports.ts';
 import { count, note } from './output.ts';
 
 export interface Progress {
-  /** For the engine. */
   providers: TelemetryProviders;
   stop(): void;
 }

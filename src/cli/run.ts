@@ -3,7 +3,7 @@ import { describeError } from '../contract/errors.ts';
 import { stripControl } from '../values/terminal-text.ts';
 import { type Terminal, withTerminal } from './terminal.ts';
 
-/** In the order of the help. Loading only the named one halves the start. */
+/** In help order. Loading only the named one halves the start. */
 const commands: Record<string, () => Promise<(program: Command) => unknown>> = {
   dev: async () => (await import('./dev.ts')).addDev,
   migrate: async () => (await import('./migrate.ts')).addMigrate,
@@ -42,7 +42,6 @@ Examples:
   $ syncline connector new tracker          create a connector; then \`connector run\` and \`connector test\`
   $ syncline signals tail --payload         follow new signals`;
 
-/** Returns the exit code. */
 export function runCli(terminal: Terminal, version: string): Promise<number> {
   return withTerminal(terminal, async () => {
     try {
@@ -58,7 +57,6 @@ export function runCli(terminal: Terminal, version: string): Promise<number> {
   });
 }
 
-/** All commands, if `terminal.args` names none. */
 export async function programFor(terminal: Terminal, version: string): Promise<Command> {
   const program = new Command('syncline')
     .description('The sync engine for the Postgres you already have.')

@@ -61,7 +61,6 @@ interface Total {
   connections: number;
   jobs: number;
   skipped: number;
-  /** With any change. */
   found: number;
   items: RepairedConnection[];
 }

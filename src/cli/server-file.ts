@@ -2,16 +2,15 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { isObject } from '../values/is-object.ts';
 
-/** How `syncline dashboard` reaches a server in the same directory. */
+/** For `syncline dashboard` in the same directory. */
 export interface ServerFile {
   url: string;
-  /** Of the server's `LocalLogin`. */
   secret: string;
 }
 
 const folderOf = (cwd: string) => join(cwd, '.syncline', 'servers');
 
-/** Only this account can read it. Returns a function that deletes the file. */
+/** Only this account can read it. */
 export function publishServer(cwd: string, server: ServerFile): () => void {
   const folder = folderOf(cwd);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -24,7 +23,6 @@ export function publishServer(cwd: string, server: ServerFile): () => void {
   return () => rmSync(path, { force: true });
 }
 
-/** Servers of live processes. */
 export function findServers(cwd: string): ServerFile[] {
   return entriesOf(folderOf(cwd))
     .filter(({ pid }) => isAlive(pid))
@@ -39,7 +37,7 @@ function entriesOf(folder: string): { path: string; pid: number }[] {
   });
 }
 
-/** Undefined if deleted meanwhile, or incomplete. */
+/** Undefined if deleted or incomplete. */
 function read(path: string): ServerFile | undefined {
   try {
     const { url, secret } = Object(JSON.parse(readFileSync(path, 'utf8'))) as Partial<ServerFile>;

@@ -11,7 +11,6 @@ import type { MetricsServer } from './metrics-server.ts';
 import { shutdownSignal } from './shutdown-signal.ts';
 import { logTo, terminal } from './terminal.ts';
 
-/** `server`: API and dashboard. */
 export const serviceRoles = [...roles, 'server'] as const;
 export type ServiceRole = Role | 'server';
 
@@ -22,10 +21,9 @@ export interface ServiceOptions {
   /** The log is not JSON. */
   readable: boolean;
   prepare?: (syncline: Syncline) => Promise<void>;
-  /** Prints a login link, and uses another port if the default one is taken. */
+  /** Prints a login link, and replaces a taken default port. */
   isDev?: boolean;
   demo?: DemoProviders | undefined;
-  /** Commands to try. */
   tips?: readonly string[];
 }
 
@@ -38,10 +36,9 @@ export async function serve(options: CommonOptions, selected?: readonly ServiceR
   await runService({ loaded, log, readable, roles: selected });
 }
 
-/** Runs until SIGINT or SIGTERM. */
 export async function runService(options: ServiceOptions): Promise<void> {
   const { loaded, log, roles: selected = serviceRoles, prepare } = options;
-  // Before the first log line: a supervisor may send SIGTERM on output.
+  // Before logging: a supervisor may send SIGTERM on output.
   const shutdown = shutdownSignal();
   const metrics = await serveMetrics(loaded, log);
   const syncline = createSyncline({
@@ -76,10 +73,10 @@ export async function runService(options: ServiceOptions): Promise<void> {
   }
 }
 
-/** On top of the grace: the process exits before Kubernetes kills it (30 s). */
+/** After the grace: exits before Kubernetes kills it (30 s). */
 export const closingMs = 5000;
 
-/** A stalled socket blocks longer. Leases and fencing cover unfinished jobs. */
+/** A stalled socket would block. Leases and fencing cover unfinished jobs. */
 function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
   const exit = () => {
     log.warn(
@@ -95,7 +92,7 @@ function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
 
 const firstTickMs = 3000;
 
-/** Logged before the address of the dashboard. */
+/** Before the dashboard's address is logged. */
 async function firstTick({ status, ports }: Syncline, startedMs: number): Promise<void> {
   for (const deadlineMs = ports.monotonicMs() + firstTickMs; ports.monotonicMs() < deadlineMs; ) {
     const { lastTickAt } = await status();
@@ -137,7 +134,6 @@ async function serveMetrics(loaded: CliConfig, log: Logger): Promise<MetricsServ
   return server;
 }
 
-/** Only a default port falls back to a random one. */
 async function onPort<T>(
   { entries }: CliConfig,
   setting: string,

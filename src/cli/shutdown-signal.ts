@@ -1,7 +1,7 @@
 import { systemPorts } from '../platform/ports.ts';
 import { terminal } from './terminal.ts';
 
-/** One Ctrl-C can arrive twice, from the terminal and from npm. */
+/** npm may repeat the terminal's Ctrl-C. */
 const duplicateWindowMs = 1000;
 
 /** SCH-9: the second signal exits immediately. */

@@ -31,7 +31,6 @@ export function tenantOf({
   );
 }
 
-/** For an unknown provider. */
 export function withProviderHint(hint: string): (error: unknown) => never {
   return (error) => {
     throw error instanceof SynclineError && error.code === 'PROVIDER_NOT_FOUND'

@@ -9,7 +9,6 @@ interface Output {
 }
 
 export interface Terminal {
-  /** Without the program. */
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
@@ -23,7 +22,7 @@ export interface Terminal {
   exitCode: number;
 }
 
-/** Getters: reading `stdin` opens it, and `cwd` throws in a deleted folder. */
+/** Reading `stdin` opens it, and `cwd` throws in a deleted folder. */
 export const processTerminal: Terminal = {
   get args() {
     return process.argv.slice(2);
@@ -57,21 +56,21 @@ export const processTerminal: Terminal = {
 
 const current = new AsyncLocalStorage<Terminal>();
 
-/** Of the running command: several can run in one process. */
+/** Several commands can run in one process. */
 export const terminal = (): Terminal => current.getStore() ?? processTerminal;
 
-/** The process needs no storage, which slows down every promise. */
+/** AsyncLocalStorage slows down every promise. */
 export function withTerminal<T>(given: Terminal, work: () => Promise<T>): Promise<T> {
   return given === processTerminal ? work() : current.run(given, work);
 }
 
-/** Unchanged in the working directory of the process: errors quote it. */
+/** Unchanged if possible: errors quote it. */
 export function pathOf(file: string): string {
   const { cwd } = terminal();
   return cwd === process.cwd() ? file : resolve(cwd, file);
 }
 
-/** `createLogger` writes to the process's descriptors directly. */
+/** `createLogger` writes to descriptors. */
 export function logTo(name: 'stdout' | 'stderr'): 'stdout' | 'stderr' | Output {
   const given = terminal();
   return given === processTerminal ? name : given[name];

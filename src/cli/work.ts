@@ -43,7 +43,7 @@ async function drain(options: CommonOptions): Promise<void> {
       const durationMs = Math.round(systemPorts.monotonicMs() - startedMs);
       const lines = () => toLines(totals, durationMs, shutdown.aborted);
       printResult(options.json, toJson(totals, durationMs), lines);
-      // Last: a failure must not hide the totals.
+      // A failure must not hide the totals.
       await syncline.prune({ signal: shutdown });
     },
     { providers: progress?.providers ?? {} },

@@ -10,7 +10,6 @@ export const keyForm =
 
 const keyPattern = /^([A-Za-z\d_-]{1,32}):([A-Za-z\d+/_-]{43}=?)$/;
 
-/** Undefined if malformed or not unique. */
 export function parseKeys(texts: readonly string[]): CredentialKey[] | undefined {
   const keys = texts.flatMap((text) => {
     const [, id, base64] = keyPattern.exec(text) ?? [];

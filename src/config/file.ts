@@ -15,7 +15,6 @@ export interface LoadedFile {
   connectors: readonly Connector[];
 }
 
-/** The named file, else the one in the folder. */
 export async function loadConfigFile(
   named?: string,
   folder = process.cwd(),

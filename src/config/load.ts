@@ -5,7 +5,6 @@ import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.
 import type { Setting } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
 
-/** Earlier sources win. */
 interface Source {
   /** For errors and `syncline config`. */
   name: (path: string, setting: Setting<unknown>) => string;
@@ -33,7 +32,7 @@ export interface ConfigSources {
   file?: { path: string; options: ConfigOptions } | undefined;
 }
 
-/** Precedence: options, environment, file, defaults. */
+/** In order of precedence. */
 export function loadConfig({ options = {}, env = {}, file }: ConfigSources): LoadedConfig {
   const sources = [
     optionsSource(options, 'option'),
@@ -81,7 +80,6 @@ function optionsSource(options: ConfigOptions, origin: string): Source {
   refuseUnknown(raw, origin);
   return {
     name: (path) => (origin === 'option' ? `option ${path}` : `${path} in ${origin}`),
-    // Own properties only.
     read: (section, key) => ownOf(ownOf(raw, section), key),
   };
 }

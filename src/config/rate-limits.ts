@@ -1,7 +1,6 @@
 import type { BackoffPolicy } from '../schedule/backoff.ts';
 import type { Config } from './settings.ts';
 
-/** With the suffix of their variables. */
 export const rateLimitFields = [
   { key: 'baseSeconds', suffix: 'BASE_SECONDS' },
   { key: 'maxSeconds', suffix: 'MAX_SECONDS' },

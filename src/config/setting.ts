@@ -9,7 +9,6 @@ export interface Setting<T> {
   allowed: string;
   /** The cost of too low and too high values. */
   about: string;
-  /** `schema` validates it. */
   fromText: (text: string) => unknown;
   /** Masks secrets. */
   show: (value: unknown) => string;

@@ -10,7 +10,6 @@ export function proxyList(entries: readonly string[]): BlockList {
   return list;
 }
 
-/** 10.0.0.1, ::1 or 10.0.0.0/8. */
 export function isNetwork(entry: string): boolean {
   const [address = '', bits, ...rest] = entry.split('/');
   const version = isIP(address);

@@ -28,7 +28,7 @@ export function apiKeyQuery(name: string): Authorize {
   return (credential) => ({ query: { [name]: tokenOf(credential) } });
 }
 
-/** Without a credential, requests are unauthenticated. */
+/** Without a credential, sends unauthenticated requests. */
 export function optional(authorize: Authorize): Authorize {
   return Object.assign((credential: Credential) => authorize(credential), { isOptional: true });
 }

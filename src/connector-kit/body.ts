@@ -24,7 +24,7 @@ export async function parseBody(text: string, schema: StandardSchemaV1, request:
   return value;
 }
 
-/** Precedence: byte order mark, Content-Type header, XML declaration, UTF-8. */
+/** Byte order mark, Content-Type, XML declaration, UTF-8. */
 function charsetOf(response: Response, body: Buffer): string {
   const fromXml = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w-]+)/i.exec(body.toString('latin1', 0, 200))?.[1];
   const fromHeader = /charset\s*=\s*["']?([\w-]+)/i.exec(response.headers.get('content-type') ?? '')?.[1];

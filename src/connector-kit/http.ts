@@ -21,7 +21,7 @@ import { updateBudgets } from './update-budgets.ts';
 import type { Validators } from './validators.ts';
 
 export interface HttpOptions {
-  /** Credentials are sent to this origin only. */
+  /** Credentials go to this origin only. */
   baseUrl: string;
   authorize?: Authorize | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
@@ -33,9 +33,9 @@ export interface HttpOptions {
   /** Per request, including the body. */
   timeoutMs?: number | undefined;
   maxBytes?: number | undefined;
-  /** `public` blocks private networks (SSRF), for URLs that tenants choose. */
+  /** `public` blocks private networks (SSRF): for URLs that tenants choose. */
   network?: 'public' | 'any' | undefined;
-  /** Provider-specific errors, before the default rules, also for 2xx. */
+  /** Provider-specific errors, before the default rules; also called for 2xx. */
   refusal?: ((answer: ReceivedAnswer) => Error | undefined) | undefined;
 }
 
@@ -93,10 +93,10 @@ type HttpContext = Pick<
 >;
 
 const defaultTimeoutMs = 30_000;
-/** Covers short network errors; longer outages use the job's backoff. */
+/** Longer outages use the job's backoff. */
 const retryDelaysMs = [250, 1000];
 
-/** Maps failures to connector errors; redacts logged requests. */
+/** Maps failures to connector errors and redacts logs. */
 export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const { abortSignal, log, clock } = context;
   const { timeoutMs = defaultTimeoutMs, maxBytes = maxResponse.bytes } = options;
@@ -128,7 +128,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     try {
       return await sendWithRetries({ method, url, request, credential });
     } catch (error) {
-      // Revoked or rotated by another process: renew and retry once.
+      // Rotated by another process, or revoked: retry once.
       if (connectorErrorKind(error) !== 'unauthorized' || !credential) throw error;
       const renewed = await context.credentials.renew(credential).catch((failure: unknown) => {
         // Only `unauthorized` means that no other credential exists.
@@ -168,7 +168,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     });
     const tookMs = Math.round(clock.monotonicMs() - startedMs);
     log.debug(`${label} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
-    // Unauthenticated 304s count. Settle before reading the headers, which include this request.
+    // Unauthenticated 304s count. Settle first: the headers include this request.
     reservation?.settle({ free: response.status === 304 && credential !== undefined });
     updateBudgets(response, text, { uses, context });
     return toAnswer({ outgoing, label, response, text });
@@ -206,7 +206,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     const answer = {
       status,
       headers,
-      // Lazy: redaction is expensive and rare.
+      // Redaction is expensive and rare.
       get body() {
         return redact(text.slice(0, maxResponse.errorBytes));
       },
@@ -223,7 +223,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     if (!isAccepted) throw refusalOf(answer, clock.now());
     const data =
       request.schema && response.ok ? await parseBody(text, request.schema, answer.request) : undefined;
-    // After parsing: a later 304 would hide the unparsed page for good.
+    // After parsing: a later 304 would hide an unparsed page.
     if (response.ok) request.validators?.keep(url, credential, headers);
     return { status, headers, data, text, url: response.url || url.href };
   }

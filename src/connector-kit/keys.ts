@@ -6,7 +6,7 @@ export function contentHash(value: unknown): string {
   return createHash('sha256').update(canonical(value)).digest('base64url').slice(0, 16);
 }
 
-/** One key per version. With a content hash: changes within one second share a timestamp. */
+/** One key per version; the content hash separates changes within a second. */
 export function versionKey(item: string, version: string, content: unknown): string {
   return `${item}@${version}#${contentHash(content)}`;
 }

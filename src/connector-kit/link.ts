@@ -8,7 +8,7 @@ function linkTo(headers: Headers, relation: string): string | undefined {
   for (const [, target, parameters] of links.matchAll(/<([^<>]*)>([^<]*)/g)) {
     const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,]+))/i.exec(parameters ?? '');
     const names = (rel?.[1] ?? rel?.[2] ?? '').toLowerCase().split(/\s+/);
-    // Sentry always links a next page and marks an empty one with results="false".
+    // Sentry links even an empty next page, with results="false".
     const isEmpty = /;\s*results\s*=\s*"?false"?/i.test(parameters ?? '');
     if (names.includes(relation) && !isEmpty) return target;
   }

@@ -59,7 +59,7 @@ function ipv4In(address: string): string | undefined {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** Rejects a host with any private address. The socket connects to the checked address (DNS rebinding). */
+/** Rejects hosts with any private address. The socket connects to the checked one (DNS rebinding). */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '', 4);

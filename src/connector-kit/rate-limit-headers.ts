@@ -3,7 +3,7 @@ import { secondsUntil } from '../contract/retry-after.ts';
 
 export { secondsUntil };
 
-/** The Date header: the local clock may be wrong. */
+/** The Date header, since the local clock may be wrong. */
 export function serverTimeMs(headers: Headers, nowMs: number): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? nowMs : date;

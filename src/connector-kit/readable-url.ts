@@ -3,7 +3,7 @@ import { hidden, isSecretParameter } from '../values/redact.ts';
 /** Page tokens can be long. */
 const maxValueLength = 40;
 
-/** Path and query for logs, secrets redacted. */
+/** For logs: secrets are redacted. */
 export function readableUrl(url: URL, redact: (text: string) => string = (text) => text): string {
   const parameters = [...url.searchParams].map(
     ([name, value]) => `${name}=${isSecretParameter(name) ? hidden : truncate(redact(value))}`,

@@ -13,7 +13,7 @@ export interface ReceivedAnswer {
   attempts: number;
 }
 
-/** Without a hint; doubles with each failure. */
+/** Without a hint. */
 const defaultWaitSeconds = 60;
 const maxDefaultWaitSeconds = 3600;
 
@@ -41,7 +41,6 @@ export function rateLimitSeconds(answer: Omit<ReceivedAnswer, 'request'>, nowMs:
   return retryAfterSeconds(answer.headers, nowMs) ?? defaultWait(answer.attempts);
 }
 
-/** 429, or 403 with Retry-After, an exhausted limit or a rate limit message. */
 function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>, nowMs: number): boolean {
   if (status === 429) return true;
   if (status !== 403) return false;
@@ -52,7 +51,7 @@ function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>,
 const defaultWait = (attempts: number) =>
   Math.min(defaultWaitSeconds * 2 ** Math.min(attempts, 10), maxDefaultWaitSeconds);
 
-/** Exceeds the excerpt: a secret at the cut is redacted whole. */
+/** Longer than the excerpt: a secret at the cut is redacted whole. */
 const maxScannedLength = 4000;
 
 /** HTML pages are omitted. */

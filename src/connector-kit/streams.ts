@@ -20,7 +20,7 @@ export function streamsCursor<Cursor extends z.ZodType>(cursor: Cursor) {
         left: z.array(z.string()),
         failed: z.record(z.string(), z.string()),
         restarted: z.array(z.string()).optional(),
-        /** All streams failed once in this walk. */
+        /** All failed once in this walk. */
         hasFailed: z.boolean().optional(),
       })
       .optional(),
@@ -40,14 +40,13 @@ interface StreamsWalk {
 }
 
 export interface StreamsOptions {
-  /** Per run; the next job continues. */
+  /** Per run. */
   maxSignals?: number;
   maxSteps?: number;
-  /** Of the signals as JSON. One more page must fit within the run limit. */
+  /** Of the signals as JSON; one more page must fit a run. */
   maxCharacters?: number;
 }
 
-/** Then other streams go first. */
 const maxStreamFailures = 3;
 
 type StreamsContext<Cursor> = Pick<SyncContext<StreamsCursor<Cursor>>, 'cursor' | 'abortSignal' | 'log'> & {
@@ -55,8 +54,8 @@ type StreamsContext<Cursor> = Pick<SyncContext<StreamsCursor<Cursor>>, 'cursor' 
 };
 
 /**
- * In turn, up to the limits of a run. After an error the run stores what it has read, and the next run meets
- * the error. Fails only if all streams fail.
+ * Reads streams in turn, up to the run's limits. After an error, stores what was read; the next run meets the
+ * error. Fails only if all streams fail.
  */
 export async function syncStreams<Cursor, Found extends Signal = Signal>(
   { cursor, abortSignal, log, job }: StreamsContext<Cursor>,
@@ -69,7 +68,7 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
   const left = (cursor?.walk?.left ?? names).filter((name) => names.includes(name));
   const failed: Record<string, string> = { ...cursor?.walk?.failed };
   const signals: Found[] = [];
-  /** Once per walk: a stream whose cursors always expire would loop. */
+  /** Once per walk: streams whose cursors always expire would loop. */
   const restarted = new Set(cursor?.walk?.restarted);
   const hasFailed = cursor?.walk?.hasFailed ?? false;
   let steps = 0;
@@ -98,7 +97,7 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
       else if (kind === 'transient' && isStuck()) {
         markFailed(name, error);
         hasSkipped = true;
-        // No step: if the next stream fails too, the provider is down and the run fails.
+        // No step: if the next stream fails too, the provider is down.
         continue;
       } else if (kind === 'cursor_expired' && streams[name] !== undefined) {
         log.info(`${name} restarts from the beginning: ${describeError(error)}`);
@@ -117,7 +116,7 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
   if (left.length > 0) return continueWalk({ left, failed });
   const reasons = Object.values(failed);
   if (names.length === 0 || reasons.length < names.length) return { signals, nextCursor: { streams } };
-  // Keep the signals; the next run meets the errors. Once per walk, or it would loop.
+  // Keep the signals; the next run meets the errors. Once per walk, or it loops.
   if (signals.length > 0 && !hasFailed)
     return continueWalk({ left: [...names], failed: {}, hasFailed: true });
   throw new PermanentError(reasons.join(' '));
@@ -137,12 +136,12 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
 
   function markFailed(name: string, error: unknown): void {
     log.warn(`${name} cannot be read: ${describeError(error)}`);
-    // All must fit into the cursor.
+    // All must fit the cursor.
     failed[name] = describeError(error).slice(0, 200);
     left.shift();
   }
 
-  /** The first stream failed repeatedly: others go first. */
+  /** Repeated failures must not block other streams. */
   function isStuck(): boolean {
     const isFirst = steps === 0 && !hasSkipped && !abortSignal.aborted;
     return isFirst && names.length > 1 && (job?.attempts ?? 0) >= maxStreamFailures;
@@ -156,9 +155,9 @@ export async function syncStreams<Cursor, Found extends Signal = Signal>(
   }
 }
 
-/** Parked requests have none: the next job checks the budget. */
+/** Parked: the next job checks the budget. */
 function waitOf({ retryAfterSeconds, parked }: RateLimitedError): Wait {
-  // Of dates, only presence matters: the engine computes the delay.
+  // The engine computes the delay of dates.
   const hasHint = (hintSeconds(retryAfterSeconds, 0) ?? 0) > 0;
   return hasHint && !parked ? retryAfterSeconds : undefined;
 }

@@ -15,12 +15,12 @@ export function updateBudgets(
   const news = budgetNews(headers, nowMs);
   if (news.remaining !== undefined) context.budgets.learn(budget, news);
   const waitForSeconds = rateLimitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
-  // It has requests left: the narrowest one is exhausted.
+  // Requests are left: the narrowest is exhausted.
   if (waitForSeconds !== undefined && news.remaining !== 0)
     context.budgets.learn(narrowest, { remaining: 0, resetsInSeconds: waitForSeconds });
 }
 
-/** The budget that `x-ratelimit-resource` names, else the first. */
+/** By `x-ratelimit-resource`, else the first. */
 function budgetOf(uses: readonly BudgetUse[], headers: Headers): Budget | undefined {
   const named = headers.get('x-ratelimit-resource');
   return (uses.find(({ budget }) => budget.name === named) ?? uses[0])?.budget;

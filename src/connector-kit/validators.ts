@@ -10,8 +10,8 @@ export const validatorsCursor = z.object({
 type Stored = z.output<typeof validatorsCursor>;
 
 /**
- * Stored in the cursor to commit with their page: after a crash, a validator without its page would hide it
- * behind a 304.
+ * Committed in the cursor with their page: after a crash, a validator without its page would hide it behind a
+ * 304.
  */
 export interface Validators {
   headersFor(url: URL, credential: Credential | undefined): Record<string, string>;
@@ -45,7 +45,7 @@ export function createValidators(stored: Stored | undefined): Validators {
   };
 }
 
-/** Content may change again within the second of Last-Modified. */
+/** Content may change again within Last-Modified's second. */
 function settledDate(headers: Headers): string | undefined {
   const modified = headers.get('last-modified') ?? '';
   const ageMs = Date.parse(headers.get('date') ?? '') - Date.parse(modified);
@@ -54,7 +54,7 @@ function settledDate(headers: Headers): string | undefined {
 
 const isDate = (tag: string) => !tag.includes('"');
 
-// Short: all must fit into a cursor.
+// Short: all must fit the cursor.
 const ownerOf = (credential: Credential | undefined) =>
   credential ? shortHash(`${credential.id}.${credential.generation}`) : 'anonymous';
 

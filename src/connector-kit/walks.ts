@@ -7,15 +7,14 @@ export const ascendingCursor = z.object({
   since: z.string().optional(),
   /** Above 1 only while a full page shares one time. */
   page: z.number().int().positive().optional(),
-  /** On the way back: where to continue afterwards. */
+  /** On the way back: where to continue. */
   resumeAt: z.string().optional(),
 });
 export type AscendingCursor = z.output<typeof ascendingCursor>;
 
 /**
- * Continues at the time of the last item: changed items move to the end and shift page numbers. While a whole
- * page shares one time, reads by page number to the end of that time and back: items that shift up are found
- * on the way back.
+ * Continues at the last item's time: changed items move to the end and shift page numbers. While a whole page
+ * shares one time, reads by page number to the end of that time and back, which finds items that shift up.
  */
 export function ascend(
   cursor: AscendingCursor,
@@ -50,7 +49,7 @@ export const descendingCursor = z.object({
 });
 export type DescendingCursor = z.output<typeof descendingCursor>;
 
-/** The watermark advances only at the end: otherwise a crash skips the remaining pages. */
+/** The watermark advances only at the end, or a crash would skip the remaining pages. */
 export function descend(
   { watermark, walk }: DescendingCursor,
   { newest, nextPage }: { newest: string | undefined; nextPage: string | undefined },

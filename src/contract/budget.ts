@@ -1,4 +1,4 @@
-/** A provider's rate limit: requests per period and scope. */
+/** A provider's rate limit. */
 export interface Budget {
   /** Such as `core` or an endpoint. */
   name: string;
@@ -14,7 +14,7 @@ export interface BudgetUse {
   weight?: number | undefined;
 }
 
-/** Rate limit state from a provider's response. */
+/** Rate limit state in a response. */
 export interface BudgetNews {
   limit?: number | undefined;
   remaining?: number | undefined;
@@ -23,13 +23,13 @@ export interface BudgetNews {
 
 /** Tokens taken for one request. */
 export interface Taken {
-  /** `free` returns the tokens: the provider did not count the request (a 304, say). */
+  /** `free`: the provider did not count the request (a 304, say). */
   settle(outcome?: { free?: boolean }): void;
 }
 
 /** Shared by all executors, mostly in memory. */
 export interface Budgets {
-  /** Takes all or none. If one is exhausted, throws RateLimitedError, which parks the job. */
+  /** All or none. If one is exhausted, throws RateLimitedError, which parks the job. */
   take(uses: readonly BudgetUse[]): Promise<Taken>;
   learn(budget: Budget, news: BudgetNews): void;
 }

@@ -4,6 +4,6 @@ export interface Clock {
   now(): number;
   /** For durations. */
   monotonicMs(): number;
-  /** Resolves after `ms` or on abort; never rejects. `ref: false` does not keep the process running. */
+  /** Resolves after `ms` or on abort; never rejects. `ref: false` lets the process exit. */
   sleep(ms: number, signal: AbortSignal, options?: { ref?: boolean }): Promise<void>;
 }

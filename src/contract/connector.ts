@@ -16,7 +16,7 @@ export interface Signal<Kind extends string = string, Payload = unknown> {
   /** A Date, or ISO-8601 text with an offset. */
   occurredAt: Date | string;
   payload: Payload;
-  /** Stored once per connection and key. Set it if the provider may repeat items. */
+  /** Stored once per connection and key. Set it if items may repeat. */
   dedupeKey?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export type SignalOf<Payloads extends object> = {
 /** A page of signals and the next cursor. */
 export interface SyncResult<Cursor = unknown, Found extends Signal = Signal> {
   signals: readonly Found[];
-  /** Stored with the signals; absent: the old one stays. */
+  /** Stored with the signals; absent: unchanged. */
   nextCursor?: Cursor | null | undefined;
   /** More to fetch: a job with `nextCursor` follows immediately. */
   hasMore?: boolean | undefined;
@@ -61,21 +61,21 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
     attempts: number;
     scheduledAt: Date;
   };
-  /** Aborts on timeout, cancellation or lost lease. Pass it to `fetch`. */
+  /** Aborts on timeout, cancellation or lost lease: pass it to `fetch`. */
   abortSignal: AbortSignal;
-  /** Lines carry job, connection and provider. */
+  /** Adds job, connection and provider. */
   log: Logger;
   /** OAuth 2 tokens are refreshed automatically. */
   credentials: CredentialHandle;
   /** Shared by all executors. */
   budgets: Budgets;
-  /** Like the global `fetch`. Tests can record, replay and fail requests. */
+  /** As the global `fetch`; tests can record, replay and fail it. */
   fetch: typeof fetch;
-  /** For time and waiting: tests control both. */
+  /** For time and waiting; tests control it. */
   clock: Clock;
 }
 
-/** The schemas are Standard Schemas, such as zod's. */
+/** Schemas are Standard Schemas, such as zod's. */
 export interface ConnectorDefinition<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
@@ -85,11 +85,11 @@ export interface ConnectorDefinition<
   /** As in `connections.provider_slug`. */
   provider: Provider;
   name: string;
-  /** Checks the cursor before use and before storing. */
+  /** Validates the cursor before use and before storing. */
   cursorSchema?: CursorSchema;
   /** Validates and types `connection.config`. */
   configSchema?: ConfigSchema;
-  /** Payload schemas of all kinds. Absent: any kind and payload. */
+  /** Payload schemas by kind. Absent: any kind and payload. */
   signalSchemas?: Schemas;
   oauth2?: OAuth2;
   webhook?: Webhook<SignalOf<PayloadsOf<Schemas>>>;
@@ -120,7 +120,7 @@ export interface Connector<
   sync(context: SyncContext): Promise<SyncResult>;
 }
 
-/** Types a connector, for `createSyncline({ connectors })` or `defineConfig`. */
+/** Types a connector, for `createSyncline` or `defineConfig`. */
 export function defineConnector<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,

@@ -1,4 +1,4 @@
-/** Secret of a credential, in plain text. */
+/** Secret in plain text. */
 export type Secret =
   | { type: 'api_key'; key: string }
   | { type: 'basic'; username: string; password: string }
@@ -14,7 +14,7 @@ export type Secret =
 
 export const secretTypes = ['api_key', 'basic', 'oauth2', 'custom'] as const satisfies Secret['type'][];
 
-/** As connectors see it: never a refresh token. */
+/** For connectors: without refresh token. */
 export type Credential = { id: string; generation: number } & (
   | { type: 'api_key'; key: string }
   | { type: 'basic'; username: string; password: string }
@@ -24,11 +24,11 @@ export type Credential = { id: string; generation: number } & (
 
 export interface CredentialHandle {
   readonly id: string | undefined;
-  /** Refreshes an expiring OAuth 2 token. Throws UnauthorizedError without a usable credential. */
+  /** Refreshes an expiring OAuth 2 token. Throws UnauthorizedError without a usable one. */
   get(): Promise<Credential>;
-  /** After the provider rejected `refused`: a newer one, or throws UnauthorizedError. */
+  /** After `refused` was rejected: a newer one, or throws UnauthorizedError. */
   renew(refused: Credential): Promise<Credential>;
-  /** Replaces the fields of a `custom` credential, for connectors that refresh tokens themselves. */
+  /** Replaces a `custom` credential's fields, for connectors that refresh tokens. */
   save(fields: Record<string, unknown>): Promise<void>;
 }
 

@@ -50,7 +50,7 @@ export class SynclineError extends Error {
   declare readonly field: string | undefined;
   /** As in the message; never a secret. */
   declare readonly value: string | undefined;
-  /** What is allowed: completes "must be …". */
+  /** Completes "must be …". */
   declare readonly expected: string | undefined;
   declare readonly hint: string | undefined;
 
@@ -58,7 +58,7 @@ export class SynclineError extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'SynclineError';
     this.code = code;
-    // Node prints every own property of an uncaught error, also an undefined one.
+    // Node prints every own property of uncaught errors, even if undefined.
     const { field, value, expected, hint } = details;
     const isSet = ([, text]: [string, string | undefined]) => text !== undefined;
     Object.assign(this, Object.fromEntries(Object.entries({ field, value, expected, hint }).filter(isSet)));
@@ -71,7 +71,6 @@ export class SynclineError extends Error {
 
 export interface Refusal {
   field: string;
-  /** Completes "must be …". */
   expected: string;
   /** Rendered, without secrets. */
   value?: string | undefined;
@@ -140,7 +139,7 @@ abstract class ConnectorError extends Error {
 export class RateLimitedError extends ConnectorError {
   /** Seconds, or a Retry-After header. */
   readonly retryAfterSeconds: Wait;
-  /** No request was sent: the job waits exactly this long, no failure is counted. */
+  /** No request was sent: the job waits exactly this long, without a failure. */
   readonly parked: boolean;
 
   constructor(
@@ -156,21 +155,21 @@ export class RateLimitedError extends ConnectorError {
   }
 }
 
-/** The provider rejected the credentials: the connection becomes `needs_auth`. */
+/** Credentials rejected: the connection becomes `needs_auth`. */
 export class UnauthorizedError extends ConnectorError {
   constructor(message = 'The provider rejected the credentials.', options?: ErrorOptions) {
     super('unauthorized', message, options);
   }
 }
 
-/** Not retryable: the job fails; the next runs on schedule. */
+/** Not retryable: the job fails; the next one runs on schedule. */
 export class PermanentError extends ConnectorError {
   constructor(message: string, options?: ErrorOptions) {
     super('permanent', message, options);
   }
 }
 
-/** The provider rejects the cursor: the job fails and a full sync is queued. */
+/** Cursor rejected: the job fails and a full sync is queued. */
 export class CursorExpiredError extends ConnectorError {
   constructor(message = 'The provider no longer accepts the cursor.', options?: ErrorOptions) {
     super('cursor_expired', message, options);
@@ -184,7 +183,6 @@ export class TransientError extends ConnectorError {
   }
 }
 
-/** Unknown kinds are transient. */
 export function connectorErrorKind(error: unknown): ConnectorErrorKind {
   const tag = (error as { [kindKey]?: unknown } | null | undefined)?.[kindKey];
   return connectorErrorKinds.find((kind) => kind === tag) ?? 'transient';

@@ -2,7 +2,7 @@
 const firstEpochSeconds = 1_000_000_000;
 const firstEpochMs = 1_000_000_000_000;
 
-/** Accepts seconds, epochs in seconds or milliseconds, ISO-8601 and HTTP dates. */
+/** Seconds, epochs in seconds or milliseconds, ISO-8601 or HTTP dates. */
 export function secondsUntil(value: string | null, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
   if (text === '') return undefined;
@@ -20,7 +20,7 @@ export function secondsUntil(value: string | null, nowMs: number): number | unde
 /** Seconds, or a Retry-After header. */
 export type Wait = number | string | null | undefined;
 
-/** EXE-7: undefined if absent or unparsable. */
+/** EXE-7. */
 export function hintSeconds(wait: Wait, nowMs: number): number | undefined {
   return typeof wait === 'string' ? secondsUntil(wait, nowMs) : (wait ?? undefined);
 }

@@ -15,11 +15,11 @@ export interface HmacOptions {
   timestampHeader?: string | undefined;
   /** Between timestamp and now; default: 300. */
   toleranceSeconds?: number | undefined;
-  /** The signed content; default: the body. */
+  /** Signed content; default: the body. */
   signed?: ((body: Buffer, timestamp: string) => Buffer | readonly (Buffer | string)[]) | undefined;
 }
 
-/** For sender queues; limits replay. */
+/** Allows sender queues; limits replay. */
 const defaultToleranceSeconds = 300;
 
 /** Verifies an HMAC of the body, as most providers send. */
@@ -28,7 +28,7 @@ export function hmacSignature(options: HmacOptions): Verify {
   const toleranceMs = (options.toleranceSeconds ?? defaultToleranceSeconds) * 1000;
   const header = options.header.toLowerCase();
   return (delivery, secret, nowMs) => {
-    // Any sender can forge it.
+    // Forgeable by any sender.
     if (secret === '') return false;
     const timestamp = timestampHeader === undefined ? '' : headerOf(delivery, timestampHeader.toLowerCase());
     if (timestamp === undefined) return false;
@@ -40,11 +40,11 @@ export function hmacSignature(options: HmacOptions): Verify {
   };
 }
 
-/** GitHub: X-Hub-Signature-256. */
+/** GitHub's X-Hub-Signature-256. */
 export const githubSignature = (): Verify =>
   hmacSignature({ header: 'x-hub-signature-256', prefix: 'sha256=' });
 
-/** Slack: over version, timestamp and body. */
+/** Slack's, over version, timestamp and body. */
 export const slackSignature = (): Verify =>
   hmacSignature({
     header: 'x-slack-signature',

@@ -1,4 +1,4 @@
-/** Pure constants: the dashboard imports them as well. */
+/** Pure constants: the dashboard imports them. */
 
 export const jobTypes = ['incremental', 'full', 'webhook'] as const;
 export type JobType = (typeof jobTypes)[number];

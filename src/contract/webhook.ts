@@ -10,16 +10,16 @@ export interface Delivery {
 }
 
 export interface Reaction<Found extends Signal = Signal> {
-  /** Queue a sync of the connection. Default: true. */
+  /** Queue a sync; default: true. */
   sync?: boolean | undefined;
   /** Stored immediately. Use the dedupe keys of polling to store them once. */
   signals?: readonly Found[] | undefined;
-  /** Response body, for providers that send a challenge. */
+  /** Response body, such as a challenge. */
   reply?: unknown;
 }
 
 export interface Webhook<Found extends Signal = Signal> {
-  /** App-wide signing secret; otherwise each connection has its own. */
+  /** App-wide signing secret; default: one per connection. */
   secret?: string | undefined;
   /** Signature and timestamp. `nowMs`: since 1970. */
   verify(delivery: Delivery, secret: string, nowMs: number): boolean;

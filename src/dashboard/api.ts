@@ -70,7 +70,7 @@ async function request<Answer>(
 const maxAttempts = 4;
 const maxRetryAfterSeconds = 5;
 
-/** The server returns TOO_MANY before it starts the work: a change can be sent again. */
+/** TOO_MANY precedes the work: a change can be sent again. */
 function retryAfterMs({ code }: Problem, { headers }: Response): number | undefined {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   return code === 'TOO_MANY' && seconds <= maxRetryAfterSeconds ? seconds * 1000 : undefined;

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** Updated every second while the page is visible. */
+/** Updated while the page is visible. */
 export const now = signal(Date.now());
 
 export function startClock(): void {

@@ -11,7 +11,7 @@ const storageKey = 'syncline.first-steps';
 
 export const progress = signal<Progress>(storedProgress());
 
-/** Set by the server of `syncline dev`. */
+/** Set by `syncline dev`. */
 export const isDemo = document.querySelector('meta[name="syncline-demo"]') !== null;
 
 export function markDone(step: Step): void {

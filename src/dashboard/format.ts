@@ -19,7 +19,6 @@ export function count(value: Maybe<Count>): string {
   return value ? `${number(value.count)}${value.at_least ? '+' : ''}` : missing;
 }
 
-/** 1.2 k */
 export function compact(value: Maybe<number>): string {
   if (!isNumber(value)) return missing;
   const size = Math.abs(value);
@@ -33,7 +32,7 @@ export function plural(value: number, noun: string): string {
   return `${number(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** 480 ms, 1.2 s, 3 min 20 s, 2 h 5 min, 4 d 3 h */
+/** 480 ms, 3 min 20 s */
 export function duration(ms: Maybe<number>): string {
   if (!isNumber(ms)) return missing;
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -70,7 +69,7 @@ export function timeOf(iso: Maybe<string>): number | undefined {
   return Number.isFinite(ms) ? ms : undefined;
 }
 
-/** 3 min ago, in 20 s, now */
+/** 3 min ago, now */
 export function relative(iso: Maybe<string>, nowMs: number): string {
   const at = timeOf(iso);
   if (at === undefined) return missing;
@@ -89,7 +88,7 @@ function oneUnit(ms: number): string {
   return `${Math.floor(total / (86_400 * 365))} years`;
 }
 
-/** 04:12 or 3:04:12; "due" when past. */
+/** 04:12; "due" when past. */
 export function countdown(iso: Maybe<string>, nowMs: number): string {
   const at = timeOf(iso);
   if (at === undefined) return missing;
@@ -138,12 +137,11 @@ export function shortId(id: Maybe<string>): string {
   return id.length > 12 ? id.slice(-8) : id;
 }
 
-/** needs_auth → needs auth */
 export function words(name: Maybe<string>): string {
   return name ? name.replaceAll('_', ' ') : missing;
 }
 
-/** `0 6 * * 1-5 (Europe/Berlin)` or `06:00, 18:00 on mon, fri (UTC)`. */
+/** `06:00, 18:00 on mon, fri (UTC)`. */
 export function scheduleText(schedule: NonNullable<Connection['schedule']>): string {
   const { cron, times_of_day: times = [], days_of_week: days, time_zone } = schedule;
   return `${cron ?? `${times.join(', ')}${days ? ` on ${days.join(', ')}` : ''}`} (${time_zone})`;

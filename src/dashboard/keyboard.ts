@@ -1,6 +1,6 @@
 import { navigate } from './router.ts';
 
-/** `/`: search; `g` and a letter: a page. */
+/** `/`: search; `g` and a letter: page. */
 export function startKeyboard(pages: Record<string, string> = {}): void {
   let afterG = false;
   addEventListener('keydown', (event) => {

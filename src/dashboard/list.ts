@@ -32,7 +32,6 @@ interface Options {
   pageSize?: number;
 }
 
-/** Refreshes the first page in place. */
 export function useList<Item>(
   path: string,
   filter: Query,

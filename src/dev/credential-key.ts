@@ -9,7 +9,7 @@ export function findDevKey(workingFolder: string): string | undefined {
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined;
 }
 
-/** Next to the data it encrypts: for demos only. */
+/** Next to its data: for demos only. */
 export function devKey(workingFolder: string): string {
   const existing = findDevKey(workingFolder);
   if (existing !== undefined) return existing;

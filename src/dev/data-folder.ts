@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { SynclineError } from '../contract/errors.ts';
 import { accountMay, unprivilegedAccount } from './binaries.ts';
 
-/** Under /var/tmp if the account that runs Postgres for root cannot write `.syncline/`. */
+/** Under /var/tmp if root's Postgres account cannot write `.syncline/`. */
 export function embeddedDataFolder(workingFolder: string): string {
   const account = unprivilegedAccount();
   const [defaultFolder, fallbackFolder] = possibleDataFolders(workingFolder);

@@ -10,7 +10,6 @@ export interface DemoAccount {
   pausedBecause?: string;
 }
 
-/** `loadAccount`: for `demo load`. */
 export const demoProviders = [
   {
     slug: 'github',
@@ -63,7 +62,6 @@ const calendar = (tenant: Tenant, name: string) =>
 const database = (tenant: Tenant, name: string) =>
   demoAccount(tenant, 'warehouse', `${handles[tenant]}/${name}`);
 
-/** `account` is the id at the provider. */
 function demoAccount(
   tenant: Tenant,
   provider: string,

@@ -13,7 +13,6 @@ export function demoConnectors(serverUrl: string): Connector[] {
   ];
 }
 
-/** A connector without code. */
 function warehouse(baseUrl: string): Connector {
   return http({
     provider: 'warehouse',

@@ -7,7 +7,6 @@ export interface DemoHolder {
   holder: string;
 }
 
-/** One per token, created on first use. */
 export function demoCredentials({ credentials }: Syncline): (holder: DemoHolder) => Promise<string> {
   const ids = new Map<string, Promise<string>>();
   return ({ tenantId, provider, holder }) => {

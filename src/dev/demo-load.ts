@@ -19,7 +19,6 @@ const deleteBatchSize = 100;
 /** Users may also have connections named `load-…`. */
 const loadConnections = `external_id LIKE 'load-%' AND metadata @> '{"demo": "load"}'`;
 
-/** Spreads first due times over the interval. */
 export async function addLoad(syncline: Syncline, options: LoadOptions): Promise<void> {
   const { connections, onProgress } = options;
   await withDemoDatabase(syncline, async (database) => {
@@ -50,7 +49,7 @@ async function demoTenantIds({ client, schema }: DemoDatabase): Promise<string[]
   return rows.map((row) => row.tenant_id);
 }
 
-/** An older demo may lack some providers. */
+/** Older demos lack some providers. */
 async function registerProviders({ providers }: Syncline): Promise<void> {
   for (const { slug, displayName } of demoProviders) await providers.register({ slug, displayName });
 }

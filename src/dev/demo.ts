@@ -49,7 +49,7 @@ export function isOutdated(syncline: Syncline): Promise<boolean> {
   });
 }
 
-/** Every few seconds; 9 s early, because jitter is added. */
+/** 9 s early, because jitter is added. */
 const firstDueSeconds = (i: number) => (60 * i) / demoAccounts.length - 9;
 
 async function connect(
@@ -91,7 +91,6 @@ interface PastRun {
 const pastRunsPerConnection = 5;
 const runMs = 240;
 
-/** The next run is due at `nextRunMs`. */
 function runsBefore(nextRunMs: number, connectionId: string, intervalSeconds: number): PastRun[] {
   return Array.from({ length: pastRunsPerConnection }, (_, i) => ({
     connectionId,

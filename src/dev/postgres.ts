@@ -12,7 +12,7 @@ import { environmentWithoutSecrets } from './environment.ts';
 export interface EmbeddedPostgres {
   url: string;
   pid: number;
-  /** Deletes the data without `keep`. */
+  /** Without `keep`, deletes the data. */
   stop(): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export function findRunningPostgres(folder: string): string | undefined {
   }
 }
 
-/** Below 32768, where outgoing connections of Linux and macOS could take a free port before its use. */
+/** Below 32768: outgoing connections could take a higher port before its use. */
 const portRange = { first: 20_000, count: 12_000 };
 
 export async function freePort(): Promise<number> {
@@ -179,7 +179,7 @@ function launch(
   return { process: child, log: () => log.trim() };
 }
 
-/** Stops Postgres and cleans up after this process exits, even by SIGKILL. */
+/** After this process exits, even by SIGKILL. */
 function stopWithParent(server: ChildProcess, temporaryFolders: string[]): ChildProcess {
   const script =
     'read -r _; pid=$1; shift; kill -INT "$pid"; ' +

@@ -14,7 +14,6 @@ import { latencyMs, type Trouble, troubleAt } from './provider/weather.ts';
 export interface ProviderServer {
   /** APIs are at `<url>/<slug>`. */
   url: string;
-  /** Slugs whose requests all fail. */
   broken: Set<string>;
   stop(): Promise<void>;
 }
@@ -23,10 +22,7 @@ const apis = new Map<string, ProviderApi>(
   [github, slack, googleCalendar, warehouse].map((api) => [api.slug, api]),
 );
 
-/**
- * Demo providers on loopback. Responses depend only on account, time, the requests of the hour and which
- * providers are broken.
- */
+/** Responses depend only on account, time, the hour's requests and broken providers. */
 export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): Promise<ProviderServer> {
   const startedMs = ports.now();
   const budgets = createBudgets();
@@ -96,7 +92,6 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
   }
 
   const server = createServer((request, response) => {
-    // Aborts the latency delay on disconnect or stop.
     const closed = new AbortController();
     response.once('close', () => closed.abort());
     request.resume();

@@ -2,13 +2,13 @@ import type { Config } from '../config/settings.ts';
 import type { Vault } from '../credentials/index.ts';
 import type { Queryable } from '../store/database.ts';
 
-/** `error`: a guarantee does not hold, or will not. */
+/** `error`: a guarantee fails, or will. */
 export type Severity = 'error' | 'warning';
 
 export interface Finding {
   severity: Severity;
   message: string;
-  /** A command, or SQL on the engine's schema. */
+  /** Command or SQL. */
   remedy: string;
 }
 
@@ -43,14 +43,13 @@ export const warning = (message: string, remedy: string): Finding => ({
 
 const maxNamed = 3;
 
-/** `a, b, c and 97 more`; `at least` if truncated. */
+/** `at least` if truncated. */
 export function formatList(all: readonly string[], maxFound = 100): string {
   const rest = all.length - maxNamed;
   const more = all.length > maxFound ? `at least ${rest} more` : `${rest} more`;
   return rest > 0 ? `${all.slice(0, maxNamed).join(', ')} and ${more}` : all.join(', ');
 }
 
-/** `5 jobs`, or `more than 100 jobs`. */
 export function formatCount(
   found: number,
   singular: string,
@@ -61,7 +60,6 @@ export function formatCount(
   return `${found} ${found === 1 ? singular : plural}`;
 }
 
-/** For SQL in a fix. */
 export const idList = (ids: readonly string[]) =>
   ids
     .slice(0, 100)

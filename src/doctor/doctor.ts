@@ -50,11 +50,9 @@ export interface DoctorContext {
   config: Config;
   vault: Vault;
   explain: (error: unknown) => unknown;
-  /** Safe repairs, before the checks. */
   fix: boolean;
 }
 
-/** Each in a read-only transaction. */
 export async function examine(context: DoctorContext): Promise<DoctorReport> {
   const fixed = context.fix ? await repairs(context) : [];
   const results: CheckResult[] = [];
@@ -97,7 +95,7 @@ async function runCheck({ db, config, vault, explain }: DoctorContext, check: Ch
   }
 }
 
-/** No check can run; a missing privilege affects single ones. */
+/** A missing privilege affects only single checks. */
 function isUnreachable(reason: unknown): boolean {
   if (!(reason instanceof SynclineError)) return false;
   const isPrivilege = (reason.cause as { code?: string } | undefined)?.code === '42501';

@@ -138,7 +138,7 @@ const behind: Check = {
   },
 };
 
-/** EXE-9: one sweep, and up to a minute if the process's row was deleted. */
+/** EXE-9: one sweep, or a minute if the process's row is deleted. */
 const sweepSeconds = 65;
 
 const orphans: Check = {

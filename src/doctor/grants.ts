@@ -4,7 +4,6 @@ import { missingPrivileges } from '../store/health/shape.ts';
 
 const maxShown = 5;
 
-/** With the missing GRANT statements. */
 export async function withMissingGrants(db: Queryable, error: unknown): Promise<unknown> {
   const isPrivilege =
     error instanceof SynclineError && (error.cause as { code?: string } | undefined)?.code === '42501';

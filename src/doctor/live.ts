@@ -2,7 +2,6 @@ import { findProcesses, type ProcessRow } from '../store/processes.ts';
 import { findSchedulers, maxTickAgeSeconds, type SchedulerRow } from '../store/schedulers.ts';
 import type { CheckContext } from './check.ts';
 
-/** With a lease, or a recent tick. */
 export async function liveProcesses(
   context: CheckContext,
 ): Promise<{ executors: ProcessRow[]; schedulers: SchedulerRow[] }> {

@@ -6,7 +6,6 @@ import { transportOf } from '../store/transport.ts';
 import { type Check, type CheckContext, type Finding, formatCount, warning } from './check.ts';
 import { liveProcesses } from './live.ts';
 
-/** Loopback, or a Unix socket. */
 const isLocal = (host: string) => /^(localhost|127\.[\d.]+|::1|\/.*)$/i.test(host);
 
 const encryption: Check = {
@@ -120,7 +119,7 @@ const notifications: Check = {
         ],
       };
     } catch (thrown) {
-      // The database itself is unreachable.
+      // The database is unreachable.
       if (database.notifyUrl === undefined) throw thrown;
       return {
         findings: [warning(`${name} cannot be used (${describeError(thrown)}): ${polls}.`, remedy)],

@@ -12,7 +12,7 @@ import { describeHolder, maxHeldTransactions, releaseOf } from './holders.ts';
 const alterSystem = (name: string, value: string) =>
   `ALTER SYSTEM SET ${name} = ${value}; SELECT pg_reload_conf();`;
 
-/** By major version: https://www.postgresql.org/support/versioning/ */
+/** https://www.postgresql.org/support/versioning/ */
 const endsOfLife: Record<number, string> = {
   15: '2027-11-11',
   16: '2028-11-09',

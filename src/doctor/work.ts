@@ -87,7 +87,7 @@ const owners: Check = {
 const sampleDetail = ({ connections, isWhole }: Awaited<ReturnType<typeof sampleConnections>>) =>
   isWhole ? 'all connections checked' : `a sample of ${connections.length} connections checked`;
 
-/** `remedy` is SQL up to its WHERE clause. */
+/** `remedy` ends before WHERE. */
 function sampled(
   name: string,
   isWrong: (connection: SampledConnection) => boolean,

@@ -101,7 +101,7 @@ export function createApp(options: AppOptions): App {
 
   loginRoute(app, { syncline, keyCache, version, middleware: [withBody, inSlot] });
   if (localLogin) localLoginRoute(app, { access, keyCache, localLogin });
-  // /v1/connections/{id} matches too. Before authentication: account owners have no key.
+  // Before authentication: account owners have no key. Before /v1/connections/{id}, which matches too.
   app.use(consentPath, withForm, inSlot);
   app.use(callbackPath, inSlot);
   consentRoutes(app, syncline);

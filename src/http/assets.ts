@@ -19,17 +19,16 @@ const contentTypes: Record<string, string> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-/** By path, such as `assets/index.js`. */
 export type DashboardFiles = Readonly<Record<string, string>>;
 
-/** Only for the dashboard: 180 kB. */
+/** 180 kB. */
 export const loadDashboard = async (): Promise<DashboardFiles> =>
   (await import('./dashboard.inline.ts')).files;
 
 const clientRoutes = /^\/((connections|jobs)(\/[^/]+)?|signals|system|audit|keys)?\/?$/;
-/** A content hash: cached forever. */
+/** Content hash: cached forever. */
 const hashedName = /^assets\/.+-[\w-]{8,}\.\w+$/;
-/** Smaller files fit into one packet. */
+/** Smaller files fit one packet. */
 const minCompressedLength = 1024;
 const compress = promisify(gzip);
 
@@ -96,7 +95,6 @@ function isNavigation(c: Context<HttpEnv>, path: string): boolean {
   );
 }
 
-/** `syncline-demo`: the page offers the demo's actions. */
 function withHead(text: string, base: string, isDemo: boolean): string {
   const tag = `<base href="${escapeHtml(base)}">${isDemo ? '<meta name="syncline-demo">' : ''}`;
   const existing = /<base\b[^>]*>/i;

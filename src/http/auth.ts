@@ -64,14 +64,14 @@ export function requireCaller({ viewOf, keyCache, authenticate }: AuthOptions) {
     );
   }
 
-  /** Without the body, which can be read only once. */
+  /** The body can be read only once. */
   async function byHost(c: Context<HttpEnv>): Promise<RequestCaller | undefined> {
     if (!authenticate) return undefined;
     const { method, headers } = c.req.raw;
     const identify = async () => authenticate(new Request(c.req.url, { method, headers }));
     const caller = await identify();
     if (!caller) return undefined;
-    // Field by field: a spread would lose a `tenantId` that is a getter.
+    // A spread would lose a `tenantId` getter.
     const { tenantId, actor, keyId } = caller;
     return {
       tenantId,

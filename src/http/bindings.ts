@@ -7,8 +7,8 @@ export interface Bindings {
   outgoing?: ServerResponse | undefined;
   /** Aborted when the server stops. */
   stopping?: AbortSignal | undefined;
-  /** The path prefix that the application's router matched. */
+  /** The path prefix that the router matched. */
   mountPath?: string | undefined;
-  /** `parsed`: a body parser's result as JSON. `lost`: the parser left nothing to read. */
+  /** `parsed`: a body parser's result as JSON. `lost`: nothing is left to read. */
   body?: 'parsed' | 'lost' | undefined;
 }

@@ -4,7 +4,7 @@ export interface BodyBudget {
   open(): { take(bytes: number): void; release(): void };
 }
 
-/** Larger bodies share half of the budget: slow senders cannot block typical deliveries. */
+/** Larger bodies share half of the budget, so that slow senders cannot block small ones. */
 const largeBytes = 256 * 1024;
 const sizeIfLarge = (bytes: number) => (bytes > largeBytes ? bytes : 0);
 

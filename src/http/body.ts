@@ -17,7 +17,7 @@ export interface BodyLimits {
   ports: Pick<Ports, 'sleep'>;
 }
 
-/** Rejects text that Postgres rejects. An empty body is `{}`: validation names the missing fields. */
+/** Rejects text that Postgres rejects. An empty body is `{}`, so validation names missing fields. */
 export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBudget; slots: Slots }) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
@@ -28,7 +28,7 @@ export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBu
       const text = bytes.length === 0 ? '{}' : utf8(bytes);
       const isJson = /^application\/json\s*(;|$)/i.test(c.req.header('content-type') ?? '');
       if (isJson) checkJson(text);
-      // The stream is consumed; validators read this cache.
+      // Validators read this cache: the stream is consumed.
       Object.assign(c.req.bodyCache, {
         arrayBuffer: Promise.resolve(bytes.buffer),
         text: Promise.resolve(text),
@@ -42,7 +42,7 @@ export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBu
 
 export const readBefore = 'Mount Syncline before body parsers, such as express.json().';
 
-/** Calls `onBytes`, which may throw, before it keeps a chunk. */
+/** Before it keeps a chunk, calls `onBytes`, which may throw. */
 export async function readBytes(
   c: Context<HttpEnv>,
   { maxBytes, maxMs, ports }: BodyLimits,
@@ -75,7 +75,7 @@ export async function readBytes(
   return bytes;
 }
 
-/** 408 after `maxMs`. Cancelling the stream would close the socket before the response. */
+/** 408 after `maxMs`; cancelling the stream would close the socket before the response. */
 async function* chunksUntil(
   body: ReadableStream<Uint8Array> | null,
   maxMs: number,

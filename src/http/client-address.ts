@@ -9,7 +9,7 @@ export type ClientAddress = (c: Context<HttpEnv>) => string | undefined;
 
 const maxHops = 20;
 
-/** The last untrusted address; clients control the earlier ones. */
+/** The last untrusted address: clients control earlier ones. */
 export function createClientAddress({
   trustedProxies,
   forwardedHeader,
@@ -39,14 +39,13 @@ function hopsOf(header: string, name: Config['server']['forwardedHeader']): stri
   return hops.map((hop) => /(?:^|;)\s*for="?([^";]+)"?/i.exec(hop)?.[1] ?? '');
 }
 
-/** Without port, brackets and IPv4-mapped prefix. */
 function plainAddress(text: string): string | undefined {
   const [, bracketed, withPort] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text.trim()) ?? [];
   const address = (bracketed ?? withPort ?? text.trim()).replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** IPv6 clients choose the low 64 bits: limits apply per /64. */
+/** IPv6 clients choose the low 64 bits. */
 function networkOf(address: string): string {
   if (isIPv4(address)) return address;
   const [head = '', tail] = address.replace(/%.*$/, '').split('::');

@@ -30,10 +30,10 @@ export function isFormToken(token: string, visitor: string, link: string): boole
 }
 
 export function consentCookies(c: Context<HttpEnv>, config: Config['server']) {
-  // A proxy may have rewritten the path.
+  // A proxy may rewrite the path.
   const own = new URL(ownUrl(c, config));
   const isEncrypted = own.protocol === 'https:';
-  // Sibling subdomains cannot set __Host- cookies; these require path /.
+  // Sibling subdomains cannot set __Host- cookies, which need path /.
   const prefixed = (name: string) => (isEncrypted ? `__Host-${name}` : name);
   const visitorCookie = prefixed(visitorName);
   const boundCookie = (state: string) => prefixed(boundName(state));

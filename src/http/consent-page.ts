@@ -1,7 +1,7 @@
 import type { ConsentRequest } from '../index.ts';
 import { escapeHtml, shell } from './page.ts';
 
-/** Tenants choose names: truncated, and <bdi> isolates text direction. */
+/** Tenants choose names: <bdi> isolates text direction. */
 const maxName = 200;
 const name = (text: string) =>
   `<bdi>${escapeHtml(text.length > maxName ? `${text.slice(0, maxName)}…` : text)}</bdi>`;

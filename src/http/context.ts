@@ -16,10 +16,8 @@ export interface AppOptions {
   log: Logger;
   version: string;
   metrics?: (() => Promise<string> | string) | undefined;
-  /** Undefined: no dashboard. */
   dashboard?: (() => Promise<DashboardFiles>) | undefined;
   localLogin?: LocalLogin | undefined;
-  /** Only in the demo of `syncline dev`. */
   demo?: DemoProviders | undefined;
   hosts?: HostRule | undefined;
   /** Default: that of the request's bindings. */
@@ -38,7 +36,7 @@ export interface Limits {
   /** Concurrent requests of callers. */
   requests: number;
   visitors: number;
-  /** Concurrent body reads, except deliveries. */
+  /** Body reads, except deliveries. */
   bodies: number;
   /** Unauthenticated requests and body reads; body reads per caller. */
   perAddress: number;
@@ -55,10 +53,9 @@ export interface Limits {
   bodyBytes: number;
   responsesBytes: number;
   formBytes: number;
-  /** For all bodies, except deliveries. */
+  /** All bodies, except deliveries. */
   bodiesBytes: number;
   deliveryBytes: number;
-  /** For all deliveries. */
   deliveriesBytes: number;
   urlLength: number;
   queryParameters: number;
@@ -72,13 +69,13 @@ export const defaultLimits = {
   bodyMs: 30_000,
   refusalMs: 500,
   bodyBytes: 1024 * 1024,
-  // Eight pages of the maximum size.
+  // Eight maximum pages.
   responsesBytes: 64 * 1024 * 1024,
   formBytes: 1000,
   bodiesBytes: 64 * 1024 * 1024,
   // GitHub's limit.
   deliveryBytes: 25 * 1024 * 1024,
-  // Two maximum deliveries: assembling holds a body twice.
+  // Two maximum deliveries, each held twice.
   deliveriesBytes: 100 * 1024 * 1024,
   urlLength: 8192,
   queryParameters: 50,
@@ -116,10 +113,8 @@ export interface HttpEnv {
     /** Below `base`, with a leading slash. */
     path: string;
     caller: RequestCaller;
-    /** Limits unauthenticated requests. */
     address: string;
     hasSlot: boolean;
-    /** What the caller may access. */
     view: SynclineApi;
     reservation: Reservation;
   };

@@ -1,4 +1,3 @@
-/** Simulated providers that an operator can break. */
 export interface DemoProviders {
   list(): readonly { slug: string; name: string; isBroken: boolean }[];
   /** False if unknown. */

@@ -1,13 +1,13 @@
 import type { Context } from 'hono';
 import type { HttpEnv } from './context.ts';
 
-/** Or when the service stops. */
+/** Also when the service stops. */
 export function abortOnDisconnect(
   c: Context<HttpEnv>,
   stop: AbortSignal | undefined,
 ): { signal: AbortSignal; end(): void; release(): void } {
   const disconnect = new AbortController();
-  // The server's signal outlives many requests.
+  // The server's signal outlives requests.
   const listeners = new AbortController();
   for (const source of [c.req.raw.signal, c.env?.stopping, stop]) {
     if (source?.aborted) disconnect.abort();

@@ -3,11 +3,10 @@ import { jsonParts } from '../values/stored-json.ts';
 /** Server-sent events with a bounded buffer. */
 export interface EventStream {
   readonly body: ReadableStream<Uint8Array>;
-  /** Waits for buffer space. */
   send(event: ServerEvent): Promise<void>;
-  /** False: the buffer is full, the event is lost. */
+  /** False: the buffer was full, the event is lost. */
   trySend(event: ServerEvent): boolean;
-  /** Against idle timeouts of proxies. */
+  /** Proxies close idle connections. */
   heartbeat(): boolean;
   close(): void;
 }
@@ -19,7 +18,7 @@ interface ServerEvent {
   retry?: number;
 }
 
-/** Per client; further signals stay in the database. */
+/** Per client; more stays in the database. */
 const maxBytes = 256 * 1024;
 
 export function openEventStream(onDisconnect: () => void): EventStream {

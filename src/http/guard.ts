@@ -8,7 +8,7 @@ import { Problem } from './problem.ts';
 import type { Slots } from './request-limit.ts';
 import { securityHeaders } from './security-headers.ts';
 
-/** First, so that errors carry the headers too. */
+/** First: errors need the headers too. */
 export function secureAndLocate(configuredBase: string | undefined) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     c.set('base', withoutSlash(configuredBase ?? c.env?.mountPath ?? ''));
@@ -49,14 +49,14 @@ export function requireReadableUrl({ urlLength, queryParameters }: Limits) {
   });
 }
 
-/** Long-lived: have their own limit. */
+/** Long-lived: own limit. */
 const streams = ['/v1/live', '/v1/signals/feed'];
-/** Come in bursts: have their own limit. */
+/** Bursts: own limit. */
 const delivery = /^\/v1\/webhooks\/[^/]+\/[^/]+$/;
 
 const isDelivery = (c: Context<HttpEnv>) => c.req.method === 'POST' && delivery.test(c.get('path'));
 
-/** The engine shares the event loop. Deliveries are exempt: cheap, and often not retried. */
+/** The engine shares the event loop. Deliveries are cheap and often not retried. */
 export function shedLoad(loopDelayMs: () => number, maxDelayMs: number) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (loopDelayMs() > maxDelayMs && !isDelivery(c))
@@ -79,7 +79,7 @@ export const holderOf = (c: Context<HttpEnv>) => c.get('caller')?.id ?? `address
 
 export interface RequestSlots {
   callers: Slots;
-  /** Unauthenticated requests cannot starve callers. */
+  /** Cannot starve callers. */
   visitors: Slots;
 }
 

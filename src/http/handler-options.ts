@@ -8,22 +8,22 @@ import { suggestion } from '../values/suggest.ts';
 export type Authenticate = (request: Request) => Caller | undefined | Promise<Caller | undefined>;
 
 export interface HandlerOptions {
-  /** The path in browsers, such as `/admin/sync`. Default: the mount path, if the framework reveals it. */
+  /** Path in browsers, such as `/admin/sync`. Default: the mount path, if known. */
   basePath?: string;
   /** Default: true. */
   dashboard?: boolean;
   /**
-   * Authenticates requests, without their body, with your application's session. Default: Syncline's keys
-   * and sessions. Without `tenantId` the caller is an operator (all tenants). Requests other than GET need
-   * the header `x-syncline-request: 1`, which the dashboard sends.
+   * Authenticates requests (without body) with your application's session. Default: Syncline's keys and
+   * sessions. Without `tenantId`, the caller is an operator. Requests other than GET need the header
+   * `x-syncline-request: 1`, which the dashboard sends.
    */
   authenticate?: Authenticate;
   /**
-   * The address that connected to your server, for limits. Default: that of the Node socket. If unknown, all
-   * clients without a key share the limit of one address.
+   * Address of the connection to your server, for limits. Default: the Node socket's. If unknown, all clients
+   * without a key share one limit.
    */
   clientAddress?: (request: Request) => string | undefined;
-  /** Abort it when your server stops, to end live streams and long polls. */
+  /** Abort it when your server stops: ends live streams and long polls. */
   signal?: AbortSignal;
   /** Default: standard output. */
   logger?: Logger;

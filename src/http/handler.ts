@@ -6,7 +6,6 @@ import { loadDashboard } from './assets.ts';
 import type { Bindings } from './bindings.ts';
 import { checkHandlerOptions, type HandlerOptions } from './handler-options.ts';
 
-/** For adapters. */
 export type BoundHandler = (request: Request, bindings: Bindings) => Promise<Response>;
 
 export function createBoundHandler(syncline: Syncline, options: HandlerOptions = {}): BoundHandler {

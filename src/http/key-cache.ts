@@ -7,15 +7,14 @@ import { Problem } from './problem.ts';
 
 /** Saves a query per request. */
 export interface KeyCache {
-  /** Undefined: unknown, revoked or expired. 429 after too many failures of the address. */
+  /** Undefined: unknown, revoked or expired. 429 after too many failures. */
   identify(kind: SecretKind, secret: string, address: string): Promise<Identity | undefined>;
-  /** After a revocation. */
   invalidate(): void;
 }
 
 export type SecretKind = 'key' | 'session';
 
-/** A revoked key works this long in other processes. Monotonic: a clock set back would extend it. */
+/** How long a revoked key works in other processes. Monotonic: a clock set back would extend it. */
 const freshMs = 3000;
 const maxEntries = 5000;
 /** A repeated wrong secret is neither looked up nor counted. */
@@ -43,7 +42,7 @@ export function createKeyCache(access: Access, monotonicMs: () => number): KeyCa
   };
 
   const lookups = new Map<string, Promise<Identity | undefined>>();
-  /** An older lookup may have read the row before the revocation committed. */
+  /** An older lookup may have read before the revocation committed. */
   let generation = 0;
   const unverified = createSemaphore(maxUnverifiedLookups, {
     maxWaiting: maxUnverifiedWaiting,

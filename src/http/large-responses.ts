@@ -6,11 +6,10 @@ import { jsonParts } from '../values/stored-json.ts';
 import type { HttpEnv } from './context.ts';
 import type { Reservation, ResponseMemory } from './response-memory.ts';
 
-/** Smaller ones are sent in one chunk. */
 const smallBytes = 64 * 1024;
 const sendMs = 60_000;
 
-/** Never large; the feed reserves memory after its long poll. */
+/** Never large; the feed reserves after its long poll. */
 const exempt = /^\/v1\/(?:live|me|signals\/feed|stats|system)(?:\/|$)/;
 
 /** Bounds the memory of large responses. */

@@ -36,7 +36,7 @@ export interface LiveOptions {
   log: Logger;
 }
 
-/** Before the stream: an invalid cursor gets a problem document. */
+/** Before the stream: an invalid cursor gets an error status. */
 export async function startingPoint(
   { view, filter }: Pick<LiveOptions, 'view' | 'filter'>,
   { lastEventId, after }: { lastEventId: string | undefined; after: string },
@@ -44,7 +44,7 @@ export async function startingPoint(
   try {
     return { after: await resolveCursor(lastEventId ?? after), gap: false };
   } catch (error) {
-    // Continue with a gap: EventSource does not reconnect after an error status.
+    // EventSource does not reconnect after an error status.
     if (!(error instanceof SynclineError) || error.code !== 'EXPIRED') throw error;
     return { after: await resolveCursor('latest'), gap: true };
   }
@@ -106,7 +106,7 @@ function keepAlive(
   let missedHeartbeats = 0;
   const pulse = async (stopping: AbortSignal) => {
     const data = await pulses.get(view);
-    // The id advances, so that a reconnecting client does not rescan the feed.
+    // The id advances: reconnecting does not rescan the feed.
     if (!stopping.aborted) stream.trySend({ event: 'pulse', id: lastId(), data });
     return times.pulseMs;
   };

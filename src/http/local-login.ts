@@ -1,13 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** One-time tokens for the account that runs the service. */
+/** One-time tokens for the service's account. */
 export interface LocalLogin {
-  /** Authorizes requests for tokens. Only that account can read its file. */
+  /** Authorizes token requests; only that account can read its file. */
   readonly secret: string;
   isSecret(candidate: string): boolean;
-  /** For one login within 15 minutes. */
   issue(): string;
-  /** True once per token. */
   redeem(token: string): boolean;
 }
 
@@ -17,7 +15,7 @@ const maxTokens = 20;
 
 export function createLocalLogin(monotonicMs: () => number): LocalLogin {
   const secret = randomBytes(32).toString('base64url');
-  /** By digest: a lookup by token would leak its prefix through timing. */
+  /** By digest: a token lookup leaks its prefix through timing. */
   const expiries = new Map<string, number>();
   return {
     secret,

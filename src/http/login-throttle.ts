@@ -1,14 +1,13 @@
 import { LRUCache } from 'lru-cache';
 
 export interface LoginThrottle {
-  /** 0 if not throttled. */
   waitSeconds(address: string): number;
   recordFailure(address: string): void;
 }
 
 const maxFailures = 20;
 const windowMs = 60_000;
-/** The address that failed longest ago is evicted. */
+/** Evicts the address that failed longest ago. */
 const maxAddresses = 10_000;
 
 export function createLoginThrottle(monotonicMs: () => number): LoginThrottle {

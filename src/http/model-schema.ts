@@ -4,11 +4,10 @@ import { time } from './parts.ts';
 
 const derived = new WeakMap<z.core.$ZodType, z.ZodType>();
 
-/** Of a model's JSON, for OpenAPI. */
 export const schemaOf = <Shown>(model: Pick<ToJson<never, Shown>, 'schema'>) =>
   derive(model.schema) as z.ZodType<Json<Shown>, Json<Shown>>;
 
-/** One instance per named schema, so that it becomes one component. */
+/** One instance per named schema becomes one component. */
 function derive(schema: z.core.$ZodType): z.ZodType {
   const known = derived.get(schema);
   if (known) return known;
@@ -41,7 +40,7 @@ function withoutMeta(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodDate) return time();
   if (schema instanceof z.ZodArray) return z.array(derive(schema.element));
   if (schema instanceof z.ZodObject) return z.object(shapeOf(schema));
-  // Built before @hono/zod-openapi was loaded: only the clone has `openapi()`.
+  // Built before @hono/zod-openapi loads: only clones have `openapi()`.
   return schema.clone();
 }
 

@@ -3,7 +3,7 @@ import type { Bindings } from './bindings.ts';
 
 export const withoutSlash = (path: string): string => path.replace(/\/+$/, '');
 
-/** Outside of `basePath`, a proxy or router has stripped it. */
+/** Outside of `basePath`, a router has stripped it. */
 export function routedPath(
   request: Request,
   basePath: string | undefined,
@@ -20,7 +20,7 @@ export function pathAbove(url: string, count: number): string {
   return joined(segments.slice(0, Math.max(0, segments.length - count)));
 }
 
-/** What a pattern such as `/orgs/:org/sync/*` matches before its `*`. */
+/** What `/orgs/:org/sync/*` matches before its `*`. */
 export function matchedPrefix(url: string, pattern: string): string | undefined {
   const parts = segmentsOf(pattern);
   if (parts.pop() !== '*') return undefined;

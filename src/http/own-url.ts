@@ -4,7 +4,7 @@ import type { HttpEnv } from './context.ts';
 import { isLoopback } from './hosts.ts';
 import { Problem } from './problem.ts';
 
-/** Without `publicUrl`, only on loopback: a forged Host would redirect users. */
+/** Without `publicUrl`, loopback only: a forged Host would redirect users. */
 export function ownUrl(c: Context<HttpEnv>, { publicUrl }: Config['server']): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '');
   const { localAddress = '', localPort } = c.env?.socket ?? {};

@@ -9,7 +9,7 @@ export function page(
   return shell(title, `${text}\n${anchor}`);
 }
 
-/** `html` is escaped already. */
+/** `html` is escaped. */
 export function shell(title: string, html: string): string {
   return `<!doctype html>
 <html lang="en">

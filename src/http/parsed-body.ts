@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Bindings } from './bindings.ts';
 
-/** Set by body parsers and their `verify` callbacks. */
+/** By body parsers and their `verify` callbacks. */
 export interface ParsedRequest extends IncomingMessage {
   body?: unknown;
   rawBody?: unknown;
@@ -12,7 +12,6 @@ interface RestoredBody {
   body: Bindings['body'];
 }
 
-/** For a body that a parser has read. */
 export function restoreBody(request: Request, incoming: ParsedRequest): RestoredBody {
   if (!hasBody(incoming) || !(incoming.readableDidRead || incoming.readableEnded))
     return { request, body: undefined };
@@ -30,7 +29,7 @@ const hasBody = ({ headers, method }: IncomingMessage) =>
   method !== 'HEAD' &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0);
 
-/** Exact for JSON: the API reads it with JSON.parse too. */
+/** Exact for JSON, which the API parses too. */
 function textOf(body: unknown, contentType: string): string | undefined {
   if (body === undefined || typeof body === 'string') return body;
   if (/^application\/x-www-form-urlencoded\b/i.test(contentType)) return formOf(body);

@@ -3,7 +3,6 @@ import { connectionHealths, connectionStatuses } from '../contract/states.ts';
 import { isoText, text, uuid } from '../values/model.ts';
 import { suggestion } from '../values/suggest.ts';
 
-/** Suggests the closest known field. */
 export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
   const known = Object.keys(shape);
   return z.strictObject(shape, {
@@ -16,7 +15,7 @@ export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
 
 export { text } from '../values/model.ts';
 
-/** Clones: only schemas created after @hono/zod-openapi is loaded have `.openapi()`. */
+/** Only schemas created after @hono/zod-openapi loads have `.openapi()`. */
 export const id = () => uuid.clone();
 export const time = () => isoText.clone();
 
@@ -64,7 +63,6 @@ export const signalFilterQuery = {
   tenant_id: id().optional(),
 };
 
-/** Shared by the list query and bulk actions. */
 export const connectionFilter = {
   tenant_id: id().optional(),
   provider: provider().optional(),

@@ -104,7 +104,7 @@ export class Problem extends Error {
   }
 }
 
-/** UNAVAILABLE: its message may name hosts and users and is only logged. INTERNAL: no request causes it. */
+/** UNAVAILABLE: only logged, since it may name hosts and users. INTERNAL: no request causes it. */
 export const problemCodes: Record<SynclineErrorCode, ProblemCode> = {
   INVALID_ARGUMENT: 'INVALID_ARGUMENT',
   NOT_FOUND: 'NOT_FOUND',
@@ -124,7 +124,7 @@ export const problemCodes: Record<SynclineErrorCode, ProblemCode> = {
   EMBEDDED_POSTGRES: 'INTERNAL',
 };
 
-/** Logs unexpected errors under the id in the response. */
+/** Logs unexpected errors under the response's id. */
 export function toProblem(error: unknown, log: Logger): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) return frameworkProblem(error);

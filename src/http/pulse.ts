@@ -3,7 +3,6 @@ import type { SynclineApi } from '../index.ts';
 interface Pulse {
   at: string;
   last_minute: { succeeded: number; failed: number; retried: number; signals: number };
-  /** Null for tenants. */
   running: number | null;
 }
 
@@ -11,7 +10,6 @@ export interface Pulses {
   get(view: SynclineApi): Promise<Pulse>;
 }
 
-/** One per scope, shared by its streams. */
 export function createPulses(freshMs: number, monotonicMs: () => number): Pulses {
   const latest = new Map<string, { atMs: number; isPending: boolean; pulse: Promise<Pulse> }>();
   return {
@@ -37,7 +35,7 @@ async function queryPulse(view: SynclineApi): Promise<Pulse> {
   const [overview, series] = await Promise.all([view.stats.overview(), view.stats.series({ minutes: 5 })]);
   const sinceMs = overview.now.getTime() - 60_000;
   const total = { succeeded: 0, failed: 0, retried: 0, signals: 0 };
-  // Overlapping the last minute.
+  // Points that overlap the last minute.
   for (const point of series.points.filter(({ at }) => at.getTime() + series.stepSeconds * 1000 > sinceMs)) {
     total.succeeded += point.succeeded;
     total.failed += point.failed;

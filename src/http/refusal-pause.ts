@@ -5,13 +5,13 @@ import type { Problem } from './problem.ts';
 /** Further refusals are not delayed. */
 const maxWaiting = 1000;
 
-/** Delays 429 and 503: immediate retries would keep the event loop busy. `signal` ends the delays. */
+/** Delays 429 and 503: immediate retries would keep the event loop busy. */
 export function createRefusalPause(
   pauseMs: number,
   ports: Pick<Ports, 'sleep'>,
   signal: AbortSignal,
 ): (problem: Problem) => Promise<void> {
-  // Node warns about more than ten listeners per signal.
+  // Node warns above ten listeners.
   const ending = AbortSignal.any([signal]);
   setMaxListeners(maxWaiting, ending);
   let waiting = 0;

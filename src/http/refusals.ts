@@ -7,7 +7,9 @@ import { hashOf, publicPrefix } from '../values/secret-token.ts';
 import type { KeyCache } from './key-cache.ts';
 import { Problem } from './problem.ts';
 
-/** Audits refused keys and sessions, without secrets: one counting event per minute, address and prefix. */
+/**
+ * Audits refused keys and sessions, without secrets: one event per minute, address and prefix, with a count.
+ */
 export interface Refusals {
   record(kind: Refused['kind'], secret: string, address: string): void;
   /** Waits up to 2 s for writes. */
@@ -15,9 +17,9 @@ export interface Refusals {
 }
 
 const windowMs = 60_000;
-/** Per minute; then one event per kind counts. */
+/** Per minute; then one event per kind. */
 const maxEvents = 60;
-/** Per address and minute; then without prefix, so one address cannot use up `maxEvents`. */
+/** Per address and minute; then without prefix: one address cannot use up `maxEvents`. */
 const maxPrefixes = 5;
 const maxCloseMs = 2000;
 
@@ -29,7 +31,6 @@ export interface RefusalOptions {
 }
 
 export function createRefusals({ write, onFailure, signal, ports }: RefusalOptions): Refusals {
-  /** Since the last event. */
   const counted = new Map<string, Refused>();
   let windowEndsMs = Number.NEGATIVE_INFINITY;
   let cancelWindow: (() => void) | undefined;
@@ -48,7 +49,7 @@ export function createRefusals({ write, onFailure, signal, ports }: RefusalOptio
       if (!isFirst) return;
       const hash = hashOf(secret);
       send({ ...entry, hash });
-      // Without a prefix, secrets may differ: name no key.
+      // Without prefix, secrets may differ: name no key.
       counted.set(key, { ...entry, hash: prefix === undefined ? undefined : hash, count: 0 });
     },
 
@@ -67,7 +68,6 @@ export function createRefusals({ write, onFailure, signal, ports }: RefusalOptio
     return isCounted ? prefix : undefined;
   }
 
-  /** Beyond `maxEvents`. */
   function overflowEntry(kind: Refused['kind']): Refused {
     const entry = counted.get(kind) ?? { kind, count: 0 };
     counted.set(kind, entry);
@@ -79,7 +79,7 @@ export function createRefusals({ write, onFailure, signal, ports }: RefusalOptio
     cancelWindow = startTimer(ports, windowMs, flush, { ref: false });
   }
 
-  /** As the first events of the next window. */
+  /** Into the next window. */
   function flush(): void {
     cancelWindow?.();
     cancelWindow = undefined;

@@ -1,15 +1,15 @@
 import { Problem } from './problem.ts';
 
 export interface Slots {
-  /** Throws 429 or 503. The release is idempotent. */
+  /** 429 or 503 if full. The release is idempotent. */
   take(holder?: string): () => void;
 }
 
 export interface SlotsOptions {
   total: number;
-  /** Default: the free slots. One holder gets half, two a third each; a new one finds a slot. */
+  /** Default: the free slots: one holder gets half, two a third each; a new one finds a slot. */
   perHolder?: number;
-  /** Plural noun for error messages. */
+  /** Plural, for error messages. */
   resource: string;
 }
 

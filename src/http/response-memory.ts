@@ -3,7 +3,7 @@ import { startTimer } from '../platform/timer.ts';
 import { maxPageBytes } from '../values/limits.ts';
 import { Problem } from './problem.ts';
 
-/** Held from before the query until the body is sent. */
+/** From before the query until the body is sent. */
 export interface ResponseMemory {
   open(holder: string): Reservation;
 }
@@ -11,7 +11,6 @@ export interface ResponseMemory {
 export interface Reservation {
   /** One page; 503 after a timeout. */
   reserve(): Promise<void>;
-  /** To the actual size. */
   resize(bytes: number): void;
   release(): void;
 }
@@ -33,7 +32,7 @@ export function createResponseMemory(
   const queue = new Set<Waiter>();
   let taken = 0;
 
-  /** One page fits an empty budget; a caller gets at most half. */
+  /** An empty budget fits one page; a caller gets at most half. */
   function fits(holder: string): boolean {
     const own = heldBy.get(holder) ?? 0;
     const isWithin = (held: number, bytes: number) => held === 0 || held + maxPageBytes <= bytes;

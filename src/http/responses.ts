@@ -43,7 +43,6 @@ const meanings = {
 
 type ProblemStatus = keyof typeof meanings;
 
-/** Plus those common to all routes. */
 export function problems(...own: ProblemStatus[]): Record<never, never> {
   const all = [...new Set<ProblemStatus>([...own, 400, 401, 403, 429, 500, 503])].sort((a, b) => a - b);
   return Object.fromEntries(

@@ -8,7 +8,7 @@ export const securityHeaders = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** No `form-action`: it applies to later redirects. No `no-referrer`: the form would send `Origin: null`. */
+/** No `form-action`, which affects later redirects. No `no-referrer`: the form would send `Origin: null`. */
 export const consentHeaders = {
   'content-security-policy':
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",

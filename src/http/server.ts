@@ -15,8 +15,8 @@ export interface HttpServer {
 }
 
 /**
- * `requestTimeout` exceeds the body timeout (30 s). `keepAliveTimeout` exceeds the 60 s of load balancers: if
- * the server closes first, a request in flight is lost.
+ * Above the body timeout (30 s); `keepAliveTimeout` above the 60 s of load balancers: if the server closes
+ * first, a request in flight is lost.
  */
 const timeouts = {
   headersTimeout: 10_000,
@@ -25,10 +25,10 @@ const timeouts = {
   connectionsCheckingInterval: 2000,
 };
 const maxHeaderSize = 16 * 1024;
-/** Node would refuse without a body. */
+/** Node's 400 has no body. */
 const parsing = { maxHeaderSize, requireHostHeader: false };
 const maxConnections = 2000;
-/** Above the pulse (2 s) and long polls (30 s). */
+/** Above pulse (2 s) and long polls (30 s). */
 const idleMs = 65_000;
 const graceMs = 5000;
 
@@ -67,7 +67,7 @@ export async function startServer({
     connections.set(socket, 0);
     socket.once('close', () => connections.delete(socket));
   });
-  // Node would answer 417 without a body.
+  // Node's 417 has no body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', refuse);
   const url = await listenOn(

@@ -13,7 +13,7 @@ export function deleteSessionCookie(c: Context<HttpEnv>): void {
 }
 
 function attributes(c: Context<HttpEnv>) {
-  // Forging it only makes the sender's own cookie stricter.
+  // Forging it makes only the sender's cookie stricter.
   const isEncrypted =
     new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';
   return { path: c.get('base') || '/', httpOnly: true, sameSite: 'Strict', secure: isEncrypted } as const;

@@ -46,7 +46,7 @@ function fieldProblems(issue: Issue, data: unknown): FieldProblem[] {
   }
   const field = cut(path.join('.')) || 'body';
   const value = getOwn(data, issue.path);
-  // Not secrets, nor objects, which may contain some.
+  // Objects may contain secrets.
   const isShown =
     value !== undefined && (typeof value !== 'object' || value === null) && !path.some(isSecretParameter);
   return [{ field, ...(isShown && { value: cut(String(value)) }), message: messageOf(issue, value) }];

@@ -8,7 +8,6 @@ const maxDateMs = 8.64e15;
 
 interface RunLog {
   logger(): Logger;
-  /** Undefined if empty. */
   lines(): LogLine[] | undefined;
 }
 
@@ -25,7 +24,7 @@ export function createRunLog(
     const target = processLogger();
     const write = (text: string) => {
       const { level, time, msg, ...fields } = JSON.parse(text) as Record<string, unknown>;
-      // A connector's own field overrides pino's, with any type.
+      // A connector's field overrides pino's, with any type.
       const at = new Date(typeof time === 'number' && Math.abs(time) <= maxDateMs ? time : now());
       const name = pino.levels.labels[Number(level)] ?? 'info';
       const message = hide(String(msg ?? ''));

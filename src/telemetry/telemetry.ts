@@ -14,7 +14,6 @@ export interface TelemetryProviders {
   tracerProvider?: TracerProvider | undefined;
 }
 
-/** As logs, spans and metrics. */
 export interface Telemetry extends SchedulerEvents, ExecutorTelemetry {
   connectionLost(error: Error): void;
   /** Positive: the process's clock is ahead. */

@@ -15,7 +15,7 @@ export interface ContextOptions {
   metadata?: Record<string, unknown> | undefined;
   /** Plaintext, in memory. */
   credential?: Secret | undefined;
-  /** Called when the provider rejects the credential. Default: renewal fails. */
+  /** When the provider rejects the credential. Default: renewal fails. */
   renew?: ((refused: Secret) => Secret | Promise<Secret>) | undefined;
   cursor?: unknown;
   type?: JobType | undefined;
@@ -25,7 +25,7 @@ export interface ContextOptions {
   log?: Logger | undefined;
   fetch?: typeof fetch | undefined;
   budgets?: Budgets | undefined;
-  /** Replaces parts of the clock, such as `sleep` to skip pauses. */
+  /** Such as `sleep`, to skip pauses. */
   clock?: Partial<Clock> | undefined;
 }
 
@@ -76,7 +76,7 @@ function memoryCredential({ credential, renew }: ContextOptions): CredentialHand
     get,
     renew: async (refused) => {
       if (!secret || !renew) throw new UnauthorizedError('The provider rejected the credential.');
-      // A concurrent caller has already renewed it.
+      // A concurrent caller may have renewed it.
       if (refused.generation === generation) {
         secret = await renew(secret);
         generation++;

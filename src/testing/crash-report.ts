@@ -1,5 +1,5 @@
 export interface CrashReport {
-  /** Of the baseline. 0 requests: the connector does not use `context.fetch`. */
+  /** Of the baseline. 0: the connector does not use `context.fetch`. */
   requests: number;
   pages: number;
   /** Before and after every request, and before storing pages. */
@@ -8,12 +8,12 @@ export interface CrashReport {
   faults: number;
   /** Rounds with a second crash. */
   secondCrashes: number;
-  /** Ended before their crash or fault. */
+  /** Rounds ended before their crash or fault. */
   unreached: number;
-  /** Rounds skipped because of `maxRounds`. */
+  /** Rounds beyond `maxRounds`. */
   left: number;
   seed: number;
-  /** Empty unless `keepGoing` is set: the first problem throws. */
+  /** Empty without `keepGoing`: the first problem throws. */
   problems: CrashProblem[];
 }
 

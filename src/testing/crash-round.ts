@@ -2,7 +2,7 @@ import type { Connector } from '../contract/connector.ts';
 import { type FaultKind, faulty, mayEndRun } from './faults.ts';
 import { connectInMemory, type MemoryConnection, type MemoryOptions, type MemoryRun } from './memory.ts';
 
-/** Counted from the start or from the previous crash. */
+/** From the start or previous crash. */
 export interface Stop {
   at: 'before request' | 'after request' | 'before storing page';
   n: number;
@@ -13,7 +13,7 @@ export interface Plan {
   fault?: { kind: FaultKind; request: number };
 }
 
-/** Called for each simulated process, which starts without memory. */
+/** Called per simulated process, which has no memory. */
 export type ConnectorSource = () => Connector | Promise<Connector>;
 
 export interface RoundOptions extends MemoryOptions {
@@ -29,16 +29,13 @@ export interface Round {
   hits: number;
   /** Other than missing or duplicate signals. */
   problem: string | undefined;
-  /** The next sync, without faults. */
   again(): Promise<string | undefined>;
 }
 
-/** Longer walks count as endless. */
 const maxRuns = 10_000;
-/** One fault is injected: more failures mean no recovery. */
+/** More failures than the injected fault: no recovery. */
 const maxFailures = 10;
 
-/** Resumes as the engine would. */
 export async function playRound(make: ConnectorSource, options: RoundOptions, plan: Plan): Promise<Round> {
   await options.reset?.();
   const stops = [...plan.stops];
@@ -57,7 +54,7 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
   };
   const connection = connectInMemory(wrap(connector), options);
 
-  /** The connection survives a crash; the connector does not. */
+  /** Only the connection survives a crash. */
   function wrap(first: Connector): Connector {
     const sync: Connector['sync'] = (context) =>
       connector.sync({ ...context, fetch: fetchOf(lifetime, context.fetch) });
@@ -91,7 +88,7 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
       const isLostPage = isNextStop('before storing page', sinceStop.pages + 1);
       const ended = await connection.run({ abortSignal: lifetime.signal, lost: isLostPage });
       if (isLostPage) crash();
-      // Nothing is stored; another process claims the job.
+      // Another process claims the job.
       if (lifetime.signal.aborted) {
         connector = await make();
         continue;

@@ -20,25 +20,25 @@ export interface CrashTestOptions extends MemoryOptions {
   /** Changes the provider after n requests. */
   meanwhile?: ((requests: number) => void | Promise<void>) | undefined;
   /**
-   * Throws if the stored signals are wrong. Default: they equal the baseline. Required if the provider
-   * changes during a round: versions depend on timing.
+   * Throws if the stored signals are wrong; default: they equal the baseline. Required if the provider
+   * changes during a round, as versions depend on timing.
    */
   check?: ((connection: MemoryConnection) => void | Promise<void>) | undefined;
-  /** Changes the provider after the first sync. The second must find what a new connection finds. */
+  /** Changes the provider after the first sync; the second must find what a new connection finds. */
   later?: (() => void | Promise<void>) | undefined;
-  /** Expected signals. Without it, signals never found go unnoticed. */
+  /** Expected signals; without it, signals never found go unnoticed. */
   expected?: number | undefined;
   /** At every request, at a sample of 12 (default), or none. */
   faults?: 'every' | 'sample' | 'none' | undefined;
   /** Second crashes during recovery. Default: 20. */
   secondCrashes?: number | undefined;
-  /** Of the samples; failure messages name it. */
+  /** Of the samples, from a failure message. */
   seed?: number | undefined;
-  /** A round name; failure messages name it. */
+  /** A round name, from a failure message. */
   only?: string | undefined;
-  /** Default: 1,000. Each round is a full sync: the cost is quadratic. */
+  /** Default: 1,000. A round is a full sync: quadratic cost. */
   maxRounds?: number | undefined;
-  /** Collects problems instead of throwing the first. */
+  /** Collects problems; default: throws the first. */
   keepGoing?: boolean | undefined;
   onProgress?: ((progress: CrashProgress) => void) | undefined;
 }
@@ -60,8 +60,8 @@ const defaultRounds = 1000;
 const maxProblems = 10;
 
 /**
- * Repeats a sync with crashes before and after each request and before storing each page, and with faulty
- * responses. Throws if signals are lost or duplicated.
+ * Repeats a sync with faulty responses, and with crashes around each request and before storing each page.
+ * Throws if signals are lost or duplicated.
  */
 export async function crashTest(
   connector: Connector | ConnectorSource,
@@ -219,7 +219,7 @@ function plansFor(report: CrashReport, options: CrashTestOptions, random: () => 
   ];
 }
 
-/** Soon after the first, during recovery. */
+/** Soon after the first. */
 function pairsOf(stops: Stop[], max: number, random: () => number): NamedPlan[] {
   const earlyStops = stops.filter(({ n }) => n <= 3);
   const all = stops.flatMap((first) => earlyStops.map((second) => [first, second] as const));

@@ -8,7 +8,7 @@ export const faultKinds = [
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-/** May fail a run permanently; the connector must report all others as transient. */
+/** May fail a run permanently; all others must be transient. */
 export const mayEndRun: ReadonlySet<FaultKind> = new Set(['answered with 401', 'answered with 410']);
 
 /** Lost responses reach the provider; rejected requests do not. */

@@ -23,7 +23,7 @@ export interface MemoryOptions
     | 'budgets'
     | 'clock'
   > {
-  /** Aborts the current run, as a lost lease does. */
+  /** Aborts the run, as a lost lease does. */
   abortSignal?: AbortSignal | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface MemoryRun {
   retryAfter: Date | undefined;
   warning: string | undefined;
   hasMore: boolean;
-  /** The next job, and its earliest time if delayed. */
+  /** The next job; its earliest time if delayed. */
   next: { type: JobType; notBefore: Date | undefined } | undefined;
 }
 
@@ -49,19 +49,16 @@ export interface MemorySignal extends Omit<Signal, 'occurredAt' | 'dedupeKey'> {
   dedupeKey: string | null;
 }
 
-/** A connection in memory: the engine's rules without a database. */
+/** A connection in memory, by the engine's rules. */
 export interface MemoryConnection {
   readonly signals: readonly MemorySignal[];
   readonly cursor: unknown;
   readonly status: 'active' | 'needs_auth';
   /** A follow-up or retry is queued. */
   readonly isWaiting: boolean;
-  /**
-   * Runs the queued job or a new one, without delay: a job in backoff runs immediately, a `needs_auth`
-   * connection resumes.
-   */
+  /** Runs the queued or a new job without delay: a job in backoff runs, a `needs_auth` connection resumes. */
   run(options?: RunChoice): Promise<MemoryRun>;
-  /** Runs jobs until no follow-up is queued or one fails. */
+  /** Runs jobs until none follows or one fails. */
   sync(options?: { type?: JobType; maxRuns?: number }): Promise<MemoryRun[]>;
 }
 
@@ -80,7 +77,7 @@ interface WaitingJob {
   scheduledAt: Date;
 }
 
-/** The engine's defaults, without jitter. */
+/** Without jitter. */
 const policy = { baseSeconds: 5, maxSeconds: 900, jitterFactor: 0 };
 /** Bounds endless walks. */
 const defaultRuns = 10_000;

@@ -11,15 +11,15 @@ export interface RecordOptions {
   secrets?: readonly string[] | undefined;
 }
 
-/** Recordings are reviewed and committed with the tests. */
+/** Recordings are committed. */
 const maxBytes = 50 * 1024 * 1024;
 
 /** Invalid after the body was decoded. */
 const transportHeaders = new Set(['content-encoding', 'content-length', 'transfer-encoding', 'connection']);
 
 /**
- * Records exchanges to a new file with secrets redacted. Review it before committing: secrets without a
- * telling name are not detected.
+ * Records exchanges to a new file and redacts secrets. Review it: secrets without a telling name are not
+ * detected.
  */
 export function recordTraffic(file: string, options: RecordOptions = {}): typeof fetch {
   const send = options.fetch ?? systemPorts.fetch;

@@ -4,7 +4,6 @@ import type { CapturedRequest, RecordedBody, RecordedRequest } from './traffic.t
 const isHiddenName = (name: string) => isSecretParameter(name) && !isPageToken(name);
 
 interface Redactor {
-  /** Redacts them wherever they are echoed. */
   learn(request: CapturedRequest): void;
   url(url: string): string;
   headers(headers: Headers): Record<string, string>;
@@ -61,7 +60,7 @@ function secretsIn(text: string | undefined, type: string | null): string[] {
 
 const isForm = (type: string | null) => /form-urlencoded/i.test(type ?? '');
 
-/** `Bearer abc` contains `abc`, `Basic …` a password. */
+/** `Bearer abc` contains `abc`; `Basic …`, a password. */
 function partsOf(value: string): string[] {
   const [, scheme = '', rest = value] = /^(\w+) (.+)$/.exec(value) ?? [];
   if (scheme.toLowerCase() !== 'basic') return [value, rest];

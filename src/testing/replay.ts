@@ -11,9 +11,9 @@ import {
 } from './traffic.ts';
 
 export interface ReplayOptions {
-  /** Repeat the last response for further requests. Default: throw. */
+  /** Repeat the last response. Default: throw. */
   repeat?: boolean | undefined;
-  /** As in the recording, or their current replacements. */
+  /** As recorded, or their replacements. */
   secrets?: readonly string[] | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface Replay {
 
 const maxNamed = 3;
 
-/** Matches method, URL and body, ignoring secrets; repeated requests in recorded order. */
+/** Matches method, URL and body without secrets; repeated requests in recorded order. */
 export function replayTraffic(file: string, { repeat = false, secrets = [] }: ReplayOptions = {}): Replay {
   const exchanges = readExchanges(file).map((exchange) => ({
     exchange,

@@ -1,4 +1,4 @@
-/** Deterministic pseudo-random numbers in [0, 1). */
+/** In [0, 1). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,7 +9,6 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Up to `max` items, in order. */
 export function sampleOf<T>(all: readonly T[], max: number, random: () => number): T[] {
   if (all.length <= max) return [...all];
   let remaining = max;

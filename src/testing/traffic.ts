@@ -16,7 +16,7 @@ export interface RecordedResponse extends RecordedBody {
   headers: Record<string, string>;
 }
 
-/** JSON if possible, else text, else base64. */
+/** JSON, else text, else base64. */
 export interface RecordedBody {
   json?: unknown;
   text?: string;

@@ -3,7 +3,7 @@ import { nearest } from './suggest.ts';
 import { findUnstorable } from './unstorable.ts';
 import { uuidPattern } from './uuid.ts';
 
-/** Not about one argument's value; see `invalidArgument`. */
+/** For one argument's value, see `invalidArgument`. */
 export function invalid(message: string, hint?: string): SynclineError {
   return new SynclineError('INVALID_ARGUMENT', message, hint === undefined ? {} : { hint });
 }
@@ -57,7 +57,7 @@ export function show(value: unknown): string {
   return (typeof value === 'string' ? JSON.stringify(value) : String(value)).slice(0, 80);
 }
 
-/** Lists hold it in memory. Rejects JSON that Postgres cannot store. */
+/** Lists hold it in memory. */
 export function requireSmall(name: string, value: unknown, maxBytes: number): void {
   const json = jsonOf(name, value);
   if (json === undefined) return;

@@ -5,7 +5,7 @@ import { maxConfigBytes } from './limits.ts';
 import { hidden, hiddenField } from './redact.ts';
 import { check } from './standard-schema.ts';
 
-/** Before the first run. Without the connector, checks only size and placeholders. */
+/** Without the connector, checks only size and placeholders. */
 export async function requireConfig(
   name: string,
   config: unknown,

@@ -1,4 +1,4 @@
-/** `90 s`, `45 min`, `30 h`, `12 days`. */
+/** `90 s`, `45 min`. */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds} s`;

@@ -1,16 +1,16 @@
-/** For data from outside; those of HTTP requests are in `http/context.ts`. */
+/** Limits of HTTP requests are in `http/context.ts`. */
 
-/** Thousands of levels overflow the stack of recursive readers. */
+/** Deep nesting overflows the stack. */
 export const maxDepth = {
   /** API arguments and request bodies. */
   argument: 100,
   /** Connectors' payloads and cursors. */
   result: 500,
-  /** Other writers may have nested deeper. */
+  /** Other writers may nest deeper. */
   stored: 1000,
 };
 
-/** Per page; a process holds up to `executor.concurrency` of them. */
+/** Per page; a process holds `executor.concurrency` of them. */
 export const maxResult = {
   signals: 100_000,
   /** All payloads, as JSON. */
@@ -19,25 +19,25 @@ export const maxResult = {
   payloadBytes: 1024 * 1024,
   cursorBytes: 256 * 1024,
   kindLength: 200,
-  /** Near the limit of an index entry; longer keys are hashed. */
+  /** Near the index entry limit; longer keys are hashed. */
   dedupeKeyBytes: 1000,
 };
 
 export const maxResponse = {
   bytes: 32 * 1024 * 1024,
   errorBytes: 64 * 1024,
-  /** Checked before parsing: millions of small values take seconds and gigabytes. */
+  /** Before parsing: millions of values take seconds and gigabytes. */
   jsonValues: 2_000_000,
 };
 
 export const maxTokenResponseBytes = 128 * 1024;
 
-/** `config` and `metadata`, each as JSON: list pages hold them in memory. */
+/** `config` and `metadata`, each: list pages hold them in memory. */
 export const maxConfigBytes = 64 * 1024;
 
 export const maxSecretBytes = 64 * 1024;
 
-/** Of lists and the feed. A larger row gets its own page. */
+/** A larger row gets its own page. */
 export const maxPageBytes = 8 * 1024 * 1024;
 
 /** Names from other tables are truncated: `maxPageBytes` does not count them. */

@@ -2,17 +2,16 @@ import { z } from 'zod';
 import { uuidPattern } from './uuid.ts';
 
 /**
- * One zod schema per entity describes the library's value (camelCase, Date, undefined); `jsonOf` derives the
- * JSON of API and CLI (snake_case, ISO-8601, null).
+ * The schemas describe library values (camelCase, Date, undefined); `jsonOf` derives the JSON of API and CLI
+ * (snake_case, ISO-8601, null).
  */
 
-// Constants: building a schema takes about 20 µs, and every command loads them.
+// Building a schema takes about 20 µs, and every command loads them.
 export const uuid = z
   .string()
   .regex(uuidPattern, 'must be a UUID')
   .meta({ format: 'uuid', example: '0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f' });
 
-/** 1 to `maxLength` characters, not only white space. */
 export const text = (maxLength: number) => {
   const message = `must be text of 1 to ${maxLength} characters`;
   return z.string().regex(/\S/, message).max(maxLength, message);
@@ -21,7 +20,7 @@ export const text = (maxLength: number) => {
 export const providerSlug = text(200).meta({ description: 'Provider slug.', example: 'github' });
 export const providerText = z.string().meta({ example: 'github' });
 
-/** One of a union that the OpenAPI document does not list. */
+/** A union that the OpenAPI document does not list. */
 export const textOf = <T extends string>() => z.string() as unknown as z.ZodType<T>;
 
 export const time = z.date();
@@ -65,7 +64,6 @@ export interface ToJson<Value, Shown> {
   readonly schema: z.ZodType<Shown>;
 }
 
-/** For JSON fields that the value lacks or has as another type. */
 type Computed<Value, Shown> = {
   [Key in keyof Shown as Key extends keyof Value ? (Value[Key] extends Shown[Key] ? never : Key) : Key]: (
     value: Value,
@@ -73,7 +71,7 @@ type Computed<Value, Shown> = {
 } & { [Key in keyof Shown]?: (value: Value) => Shown[Key] };
 
 export function jsonOf<Model extends z.ZodObject>(model: Model): ToJson<z.output<Model>, z.output<Model>>;
-/** `shown` describes JSON that differs from the library; `computed` provides it. */
+/** For JSON that differs from the library. */
 export function jsonOf<Model extends z.ZodObject, Shown extends z.ZodObject>(
   model: Model,
   shown: Shown,
@@ -99,10 +97,9 @@ export function maybeOf(schema: z.core.$ZodType): z.ZodType | undefined {
   return absent instanceof z.ZodUndefined ? inner : undefined;
 }
 
-/** Empty if a Date cannot represent it. */
 const iso = (at: Date) => (Number.isNaN(at.getTime()) ? '' : at.toISOString());
 
-/** Undefined: no conversion. Walks the schema once; responses are not parsed. */
+/** Undefined: no conversion. Responses are not parsed. */
 function converterOf(schema: z.core.$ZodType): Convert | undefined {
   const inner = maybeOf(schema);
   if (inner) return converterOf(inner);

@@ -1,4 +1,4 @@
-/** Own properties only: input cannot reach a prototype. */
+/** Input must not reach a prototype. */
 export function getOwn(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (found, step) =>

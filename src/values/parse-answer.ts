@@ -16,7 +16,7 @@ export function parseAnswer(text: string, request: string): unknown {
 
 const [quote, backslash, comma, list, object] = [34, 92, 44, 91, 123];
 
-/** Commas and opening brackets outside of strings. */
+/** Counts commas and opening brackets. */
 function hasMoreValues(json: string, limit: number): boolean {
   // A value takes at least two characters.
   if (json.length <= 2 * limit) return false;

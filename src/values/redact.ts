@@ -7,20 +7,19 @@ export const hidden = '[hidden]';
 const secretKey = '(?:api|private|access|auth|signing|encryption|subscription|shared|master)[_-]?key';
 const secretName = new RegExp(`token|secret|passw|authorization|cookie|credential|${secretKey}`, 'i');
 
-/** Of fields in any JSON: config, log fields, payloads. */
+/** For any JSON: config, log fields, payloads. */
 export const isSecretName = (name: string) => secretName.test(name);
 
 const secretParameter = /key(?!word)|^(?:x[_-])?(?:auth|signature|sig|session(?:[_-]?id)?)$/i;
 
 /**
- * Of headers, parameters, environment variables and API arguments, where more names are secret: in JSON,
- * `key` and `sort_key` are ordinary fields.
+ * For headers, parameters, variables and arguments, where more names are secret: in JSON, `key` is ordinary.
  */
 export const isSecretParameter = (name: string) => isSecretName(name) || secretParameter.test(name);
 
 const pageToken = /(?:page|sync|delta|skip|next|prev\w*|continuation)[_-]?token/i;
 
-/** Page and sync tokens are positions despite their names; recordings need them to tell requests apart. */
+/** Positions, despite their names; recordings distinguish requests by them. */
 export const isPageToken = (name: string) => pageToken.test(name);
 
 export function jsonWithoutSecrets(value: unknown): string {
@@ -41,7 +40,7 @@ export function hiddenField(value: unknown): string | undefined {
   return found;
 }
 
-/** Of fields with secret names, also nested; `isSecret`: all. */
+/** Of fields with secret names; `isSecret`: all. */
 export function secretTexts(value: unknown, isSecret = false): string[] {
   if (typeof value === 'string') return isSecret ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
@@ -67,7 +66,6 @@ export function secretsOf(credential: Credential): string[] {
 /** Shorter strings occur in ordinary text. */
 const minSecret = 6;
 
-/** In all encodings: plain, JSON, URL, base64 and hex. */
 export function withoutSecrets(text: string, secrets: Iterable<string>): string {
   const isLong = (form: string) => form.length >= minSecret;
   const forms = [...secrets].filter(isLong).flatMap(formsOf).filter(isLong);
@@ -96,7 +94,7 @@ const named = `[\\w.-]{0,40}(?:${secretName.source})[\\w.-]{0,40}`;
 const inJson = new RegExp(`("${named}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
 const inForm = new RegExp(`(?<![\\w.-])(${named}=)[^\\s&"'<>]+`, 'gi');
 
-/** Unknown secrets, by field name: `"access_token": "…"`, `access_token=…`. */
+/** By field name: `"access_token": "…"`, `access_token=…`. */
 export const redactNamed = (text: string) =>
   text.replaceAll(inJson, `$1${hidden}`).replaceAll(inForm, `$1${hidden}`);
 
@@ -106,19 +104,15 @@ const inLog = new RegExp(
   'gi',
 );
 
-/**
- * For other programs' lines: `token: …`, `Authorization: Bearer …`. Too broad for providers' messages, such
- * as `invalid token: expired`.
- */
+/** For other programs' lines; too broad for providers' messages, such as `invalid token: expired`. */
 export const redactNamedInLog = (line: string) => line.replaceAll(inLog, `$1${hidden}`);
 
-/** Of the secrets a run has seen. */
 export interface SecretRedactor {
   add(secrets: readonly string[]): void;
   hide(text: string): string;
 }
 
-/** `known` is evaluated late: most runs log nothing. */
+/** Evaluated late: most runs log nothing. */
 export function createSecretRedactor(known: () => readonly (string | undefined)[]): SecretRedactor {
   const seen = new Set<string>();
   return {

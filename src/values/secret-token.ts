@@ -7,6 +7,6 @@ export const hashOf = (secret: string) => createHash('sha256').update(secret).di
 export const keyStart = 'syn_';
 export const publicPrefixLength = 10;
 
-/** Public prefix of an API key; undefined for other text, which may be a password. */
+/** Undefined for other text, which may be a password. */
 export const publicPrefix = (secret: string) =>
   /^syn_[\w-]{43}$/.test(secret) ? secret.slice(0, publicPrefixLength) : undefined;

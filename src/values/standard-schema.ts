@@ -8,7 +8,6 @@ export async function check(
   return result.issues ? { problem: problemOf(result.issues) } : { value: result.value };
 }
 
-/** Without a period: the caller ends the sentence. */
 export function problemOf(issues: readonly StandardSchemaV1.Issue[]): string {
   const problems = issues.map(({ message: text, path = [] }) => {
     const message = text.replace(/\.$/, '');

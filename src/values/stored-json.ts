@@ -4,7 +4,6 @@ import { cutDeeper, exceedsDepthText } from './nesting.ts';
 
 const { stored: maxLevels } = maxDepth;
 
-/** Too deep values become a note. */
 export function parseStored(text: string): unknown {
   const value: unknown = JSON.parse(text);
   return exceedsDepthText(text, maxLevels) ? cutDeeper(value, maxLevels, tooDeep) : value;
@@ -45,7 +44,7 @@ export function jsonParts(value: unknown): string[] {
   }
 }
 
-/** To a value (library) or text (HTTP). */
+/** To a value, or text for HTTP. */
 export type ReadJson = (text: string) => unknown;
 
 export const keepText: ReadJson = (text) => new JsonText(text);

@@ -1,6 +1,5 @@
 import { distance } from 'fastest-levenshtein';
 
-/** A typo, another case style, or a missing unit. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const normalize = (text: string) => text.toLowerCase().replaceAll(/[_-]/g, '');
   const normalized = normalize(name);

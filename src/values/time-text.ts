@@ -1,4 +1,4 @@
-/** Null if a Date cannot represent it, such as `infinity`. */
+/** Null for `infinity`. */
 export function isoTime(at: Date | undefined): string | null {
   return isTime(at) ? at.toISOString() : null;
 }

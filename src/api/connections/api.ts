@@ -18,7 +18,7 @@ interface ConnectionFields {
   credentialId?: string | undefined;
   /** Not together with `schedule`. */
   intervalSeconds?: number | undefined;
-  /** Cron expression or times of day; null or undefined: by interval. */
+  /** Cron expression or times of day; null: by interval. */
   schedule?: ScheduleInput | null | undefined;
   metadata?: Record<string, unknown> | undefined;
 }
@@ -39,7 +39,7 @@ type WithOptionalConfig<Provider, Config> = ConnectionFields &
 
 export type NewConnection = WithOptionalConfig<string, Record<string, unknown>>;
 
-/** `NewConnection` with provider and config of one of the connectors. */
+/** `NewConnection` typed by the connectors. */
 export type NewConnectionFor<C extends Connector> = [C] extends [never]
   ? NewConnection
   : C extends Connector<infer Provider, infer Config>
@@ -81,18 +81,18 @@ export interface RepairRequest extends PageRequest, AuditNote {
 
 export interface ConnectionsApi<C extends Connector = Connector> {
   /**
-   * Registers the provider if it has a connector. If the connector requires OAuth 2, a connection without a
-   * credential starts as `needs_auth` and runs when it gets one.
+   * Registers the provider if it has a connector. If that requires OAuth 2, a connection without a credential
+   * starts as `needs_auth`.
    */
   create(input: NewConnectionFor<C>, note?: AuditNote): Promise<Connection>;
 
-  /** Throws NOT_FOUND if the caller sees no such connection. */
+  /** Throws NOT_FOUND if invisible to the caller. */
   get(id: string): Promise<Connection>;
 
-  /** Ordered by id, roughly the order of creation. */
+  /** By id, roughly the order of creation. */
   list(request?: ListedConnections): Promise<Page<Connection>>;
 
-  /** Why it is or is not syncing now, in a sentence. */
+  /** Why it is or is not syncing, in a sentence. */
   explain(id: string): Promise<Explanation>;
 
   /** Time windows of the next runs: 1 to 100, default 5. */
@@ -101,21 +101,16 @@ export interface ConnectionsApi<C extends Connector = Connector> {
   /** Its latest events, newest first: 1 to 1000, default 20. */
   events(id: string, options?: { limit?: number }): Promise<ConnectionEvent[]>;
 
-  /** Cursors stored by its runs, newest first, within the retention of ended jobs. */
+  /** Cursors stored by its runs, newest first, as long as ended jobs are kept. */
   cursors(id: string, request?: PageRequest): Promise<Page<StoredCursor>>;
 
-  /**
-   * Queues a sync now. A waiting job is brought forward; behind a running one, exactly one more is queued,
-   * however often this is called.
-   */
+  /** Queues a sync now, or brings a waiting job forward. Behind a running job, exactly one more is queued. */
   trigger(id: string, request?: TriggerRequest): Promise<TriggerResult>;
 
-  /** Stops new runs until it is resumed. A current run may finish; cancel its job to end it. */
+  /** Stops new runs until resumed. A current run may finish; cancel its job to end it. */
   pause(id: string, note?: AuditNote): Promise<Connection>;
 
-  /**
-   * Activates it from any status and releases its queued jobs. A connection in `needs_auth` is synced now.
-   */
+  /** Activates it from any status and releases its queued jobs. A connection in `needs_auth` syncs now. */
   resume(id: string, note?: AuditNote): Promise<Connection>;
 
   /** As `resume`; the first activation sets `first_activated_at`. */
@@ -137,12 +132,11 @@ export interface ConnectionsApi<C extends Connector = Connector> {
   clearInterval(id: string, note?: AuditNote): Promise<Connection>;
 
   /**
-   * Runs it by a cron expression or at times of day, from the next occurrence on; null returns to the
-   * interval.
+   * Runs it by cron expression or at times of day, from the next occurrence on; null returns to the interval.
    */
   setSchedule(id: string, schedule: ScheduleInput | null, note?: AuditNote): Promise<Connection>;
 
-  /** Replaces the connector configuration, effective from the next run. */
+  /** Replaces the connector configuration from the next run on. */
   setConfig(id: string, config: Record<string, unknown>, note?: AuditNote): Promise<Connection>;
 
   /** Sets the credential; null removes it. A connection in `needs_auth` becomes active. */
@@ -150,7 +144,7 @@ export interface ConnectionsApi<C extends Connector = Connector> {
 
   /**
    * Deletes it with its jobs, signals and unshared credential; audit events stay. A large connection is
-   * disabled and deleted in the background; see `deletion`. Another call continues an open deletion.
+   * disabled and deleted in the background; see `deletion`. Another call continues the deletion.
    */
   remove(id: string, note?: AuditNote): Promise<Deletion>;
 
@@ -164,7 +158,7 @@ export interface ConnectionsApi<C extends Connector = Connector> {
   repairSchedule(request?: RepairRequest): Promise<RepairStep>;
 }
 
-/** Changes of one connection; the bulk actions use them with a shorter lock timeout. */
+/** Bulk actions use them with a shorter lock timeout. */
 export type ConnectionControl = Pick<
   ConnectionsApi,
   'trigger' | 'pause' | 'resume' | 'cancel' | 'rewind' | 'remove' | 'deletion' | 'explain' | 'events'

@@ -57,7 +57,7 @@ export function createBulk({
   };
 }
 
-/** Of one connection; rethrows errors that affect all. */
+/** Errors that affect all are rethrown. */
 function failureOf(error: unknown): string | undefined {
   if (isLockTimeout(error)) return 'Another transaction is changing this connection. Try again.';
   if (!(error instanceof SynclineError)) throw error;

@@ -50,7 +50,6 @@ export function createControl({
   record: Recorder;
   continueDeletions: () => void;
   stopping: AbortSignal;
-  /** Default: that of all transactions. */
   lockTimeoutMs?: number;
 }): ConnectionControl {
   return {
@@ -193,7 +192,7 @@ export function createControl({
     },
   };
 
-  /** A batch each for signals, jobs and connection, and one for signals stored before the cancellation. */
+  /** One batch each for signals, jobs, connection, and signals stored before the cancellation. */
   async function deleteNow(id: string): Promise<void> {
     for (let batches = 0; batches < 4; batches++) {
       const step = await retryLockTimeouts({ ports, stopping }, () =>
@@ -213,7 +212,7 @@ export function createControl({
     return stored.cursor;
   }
 
-  /** Read before COMMIT: shows this change, not a later one. */
+  /** Before COMMIT: shows this change, not a later one. */
   async function changed(tx: Queryable, id: string): Promise<Connection> {
     return connectionFromRow(await existingConnection(tx, id), config);
   }
@@ -229,7 +228,6 @@ export function createControl({
   }
 }
 
-/** A readable error for values that Postgres cannot store. */
 function storableCursor(cursor: unknown): unknown {
   if (cursor === undefined || cursor === null) return null;
   const isStorable = (text: string) => !text.includes('\0') && Buffer.from(text).toString() === text;

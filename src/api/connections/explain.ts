@@ -23,7 +23,6 @@ export interface Facts {
   processes: ProcessRow[];
 }
 
-/** What blocks the connection, or when it runs next. */
 export function explain(facts: Facts): Explanation {
   if (facts.status !== 'active') return inactive(facts);
   const running = facts.jobs.find((job) => job.status === 'running');
@@ -189,13 +188,12 @@ function lastRun({ lastEnded, lastEndedAt, nowMs }: Facts): string {
 
 const startMs = (job: JobRow) => Math.max(job.scheduled_at.getTime(), job.retry_after?.getTime() ?? 0);
 const times = (failures: number) => (failures === 1 ? 'one failure' : `${failures} failures`);
-/** A follow-up page or full sync may wait without a failure. */
+/** Follow-up pages and full syncs may wait without a failure. */
 function whatFor(job: JobRow): string {
   if (isParked(job) || hasDied(job)) return '';
   return job.attempts > 0 ? ` after ${times(job.attempts)}` : ' before continuing';
 }
 const isParked = (job: JobRow) => (job.error as { parked?: unknown } | null)?.parked === true;
-/** Its process died several times in a row. */
 const hasDied = (job: JobRow) => (job.error as { kind?: unknown } | null)?.kind === 'process_died';
 /** Other writers may have stored any JSON. */
 function messageOf(job: JobRow): string | undefined {

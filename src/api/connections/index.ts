@@ -31,7 +31,7 @@ import { connectionFromRow } from './model.ts';
 import { cursorFromRow } from './results.ts';
 import { createScheduling, requireInterval, requireOnlyOne, requireSchedule } from './schedule.ts';
 
-/** Beyond this, jitter makes the windows meaningless. */
+/** Jitter makes later windows meaningless. */
 const maxPreviewedRuns = 100;
 
 /** Per connection: in a bulk step, many may be locked. */
@@ -76,7 +76,7 @@ export function createConnections({
       const now = await db.now();
       const id = ports.newId();
       const connector = connectors.get(input.provider);
-      // Without a credential a run fails; the first one activates the connection.
+      // Without a credential, a run fails; the first one activates the connection.
       const waits = input.credentialId === undefined && needsCredential(connector);
       const sync = {
         ...syncOf(input.metadata),

@@ -100,7 +100,6 @@ export interface Connection extends z.output<typeof connection> {}
 
 const { invalid: invalidMetadata, ...syncFields } = sync.shape;
 
-/** JSON has the fields of `sync` beside the others. */
 const fromSync = Object.fromEntries(
   Object.keys(syncFields).map((key) => [key, (of: Connection) => of.sync[key as keyof ConnectionSync]]),
 ) as { [Key in keyof typeof syncFields]: (of: Connection) => ConnectionSync[Key] };

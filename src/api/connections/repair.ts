@@ -75,7 +75,7 @@ export function createRepair({
     },
   };
 
-  /** Checks the locked rows again: another process may have moved them. */
+  /** Checks locked rows again: another process may have moved them. */
   async function planAll(tx: Queryable, ids: string[], nowMs: number): Promise<Plan[]> {
     const connections = await lockMovable(tx, ids);
     const locked = connections.map(({ id }) => id);

@@ -57,7 +57,6 @@ export function createScheduling(
   };
 }
 
-/** Ends a schedule. */
 function changeInterval(
   context: Context,
   id: string,

@@ -11,7 +11,7 @@ export function detailOf(
   { caller, nowMs }: { caller: Caller; nowMs: number },
 ): JobDetail {
   const runs = recorded.map((row) => runFromRow(row, caller));
-  // A job cancelled in the queue has no claim: match by start time.
+  // Jobs cancelled in the queue have no claim: match start times.
   const isLastRecorded = recorded.some(
     (row) => row.claim_id === claimId || row.started_at.getTime() === job.startedAt?.getTime(),
   );

@@ -50,19 +50,19 @@ export interface ListedJobs extends PageRequest {
 }
 
 export interface JobsApi {
-  /** Newest first: by creation, or for one connection by last change. */
+  /** Newest first: by creation; for one connection, by last change. */
   list(request?: ListedJobs): Promise<Page<Job>>;
 
   /** A job with its runs and their logs. */
   get(id: string): Promise<JobDetail>;
 
   /**
-   * Cancels a queued or running job. A running one is aborted and stores nothing. The connection's next
-   * run is one interval from now.
+   * Cancels a queued or running job; a running one is aborted and stores nothing. The connection's next run
+   * is one interval from now.
    */
   cancel(id: string, note?: AuditNote): Promise<Job>;
 
-  /** Runs a queued job now, or an ended one as a new job from the connection's cursor. */
+  /** Runs a queued job now; an ended one as a new job from the connection's cursor. */
   retry(id: string, note?: AuditNote): Promise<Job>;
 }
 
@@ -113,7 +113,7 @@ export function createJobs({
 
       async function byConnection(id: string): Promise<Page<JobWithCursors & HistoryKey & Listed>> {
         const rows = await listHistory(db, id, filter, { before: historyKey(cursor), limit: limit + 1 });
-        // Retention bounds a connection's history: the scan has no limit.
+        // Retention bounds the history: no scan limit.
         return filteredPage('history', rows, keyInHistory, async () => undefined);
       }
     },
@@ -188,7 +188,7 @@ export function createJobs({
       const found = await findJob(tx, id, 'FOR UPDATE');
       if (!found || !connection) throw notFound(`job ${id}`);
       requireNotDeleting(connection);
-      // EXE-13: tenant and provider of the connection, not of the job row.
+      // EXE-13: from the connection, not the job row.
       const { tenant_id, provider_slug } = connection;
       const job = { ...found, tenant_id, provider_slug };
       const changed = await work(tx, job, tx.now);

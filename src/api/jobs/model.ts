@@ -27,7 +27,7 @@ const jobError = z
   .meta({ id: 'JobError' });
 
 const jobFailure = jobError.omit({ hint: true }).extend({
-  /** Parked for lack of budget; not a failure. */
+  /** Parked for lack of budget: no failure. */
   parked: z.boolean().optional(),
 });
 export interface JobFailure extends z.output<typeof jobFailure> {}
@@ -82,7 +82,7 @@ const jobDetail = job.extend({
   runs: z.array(run),
 });
 
-/** With its stored runs: the newest, up to about 8 MB of errors and logs. */
+/** With its newest runs, up to about 8 MB of errors and logs. */
 export interface JobDetail extends z.output<typeof jobDetail> {}
 
 const computed = { durationMs: maybe(z.number()), error: maybe(jobError) };

@@ -10,11 +10,11 @@ import {
   type SyncContext,
 } from '../../connector-kit/index.ts';
 
-/** Per hour and user, across tokens; headers report the rest. */
+/** Per user, across tokens; headers report the rest. */
 const core: Budget = { name: 'core', per: 'credential', limit: 5000, perSeconds: 3600 };
 /** Secondary limit: a read costs one point; not in headers. */
 const points: Budget = { name: 'points', per: 'credential', limit: 900, perSeconds: 60 };
-/** Unauthenticated requests: one limit per IP address. */
+/** Limited per IP address. */
 const anonymous: Budget = { name: 'core', per: 'app', limit: 60, perSeconds: 3600 };
 
 export function createApi(context: SyncContext, baseUrl: string): Http {

@@ -12,10 +12,7 @@ import { commitShape, comparisonShape } from './shapes.ts';
 import type { GithubSignal } from './signal-schemas.ts';
 import { commitSignal } from './signals.ts';
 
-/**
- * Compares branch heads: merges add commits with old dates. Fixed heads keep pages stable. `watermark`:
- * head of the last complete walk.
- */
+/** Compares branch heads: merges add commits with old dates. Fixed heads keep pages stable. */
 export async function readCommits(
   http: Http,
   repository: string,
@@ -74,7 +71,7 @@ async function allCommits(http: Http, repository: string, query: string) {
   return { commits: data, headers };
 }
 
-/** 404 after a force push: reads all commits again. */
+/** 404 after a force push: reads all commits. */
 async function newCommits(http: Http, repository: string, range: string, query: string) {
   const { data, headers } = await http.get(`repos/${repository}/compare/${range}?${query}`, {
     schema: comparisonShape,

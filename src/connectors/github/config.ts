@@ -51,7 +51,6 @@ export const configSchema = z.strictObject(
       )
       .min(1, { error: `Set at least one of ${resources.join(', ')}, or omit it to read all.` })
       .default([...resources]),
-    /** Default: everything. */
     since: since.optional(),
     branch: z
       .string()

@@ -19,7 +19,7 @@ export type Cursor = StreamsCursor<StreamCursor>;
 /** The cursor limit is 256 kB. */
 const maxCharacters = 240_000;
 
-/** Validators only save requests: an oversize cursor drops them. */
+/** Oversize cursors drop validators, which only save requests. */
 export function fitCursor(cursor: Cursor): Cursor {
   if (JSON.stringify(cursor).length <= maxCharacters) return cursor;
   const streams = Object.entries(cursor.streams).map(([name, { validators: _, ...rest }]) => [name, rest]);

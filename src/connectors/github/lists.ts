@@ -88,9 +88,7 @@ async function readList<Item extends { updated_at: string }>(
 
 const latest = (time: string, other = time) => (Date.parse(other) > Date.parse(time) ? other : time);
 
-/**
- * If one second fills several pages, starts at the next settled second; otherwise every sync rereads them.
- */
+/** If one second fills several pages, starts after it: every sync would reread them. */
 function settledSince(last: string, isWithinPages: boolean, headers: Headers): string {
   const since = settledTime(last, headers);
   return isWithinPages && since === last ? isoSeconds(Date.parse(last) + 1000) : since;

@@ -14,10 +14,7 @@ import { pullRequestSignal } from './signals.ts';
 
 const firstPage = 'state=all&sort=updated&direction=desc&per_page=100';
 
-/**
- * Reads from the newest change to the watermark, without `since`. The next walk finds changes made during
- * this one.
- */
+/** Newest change to watermark: the list has no `since`. The next walk finds changes made meanwhile. */
 export async function readPullRequests(
   http: Http,
   repository: string,

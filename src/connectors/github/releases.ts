@@ -41,7 +41,7 @@ export async function readReleases(
     newest,
     nextPage: isLast ? undefined : String(page + 1),
   });
-  // A page may appear behind a full one, whose ETag stays.
+  // A page may follow a full one, whose ETag stays.
   const canKeepValidators = !isLast || releases.length < perPage;
   const sinceMs = Date.parse(since ?? '0000-01-01T00:00:00Z');
   return {

@@ -3,8 +3,8 @@ import type { Commit, Issue, IssueComment, PullRequest, Release, ReviewComment }
 import type { GithubSignal } from './signal-schemas.ts';
 
 /**
- * Polling and webhooks build the same payload and key per version. Lists show state, not events: kinds
- * other than `updated` need a timestamp.
+ * Polling and webhooks build the same payload and key. Lists show state, not events: kinds other than
+ * `updated` need a timestamp.
  */
 
 export function issueSignal(repository: string, issue: Issue) {
@@ -101,8 +101,8 @@ const commentKind = <Item extends string>(
 ) => `${item}.${created_at === updated_at ? 'created' : 'updated'}` as const;
 
 /**
- * The key has no version (commits are immutable) but the repository (forks share commits). No email
- * addresses (personal data).
+ * The key has the repository (forks share commits) and no version (immutable). No email addresses (personal
+ * data).
  */
 export function commitSignal(repository: string, item: Commit) {
   const { author, committer, message } = item.commit;
@@ -153,7 +153,6 @@ function releaseKind({ draft, published_at }: Release, knownUntil: string | unde
   return isNew ? 'release.published' : 'release.updated';
 }
 
-/** Only webhooks see deletions. */
 export function deletedSignal(item: string, { occurredAt, payload }: GithubSignal, action: string) {
   const { id } = payload as { id: number };
   const kind = `${item}.${action}`;

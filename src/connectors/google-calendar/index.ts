@@ -45,16 +45,12 @@ const calendarCursor = z.object({
 });
 type CalendarCursor = z.output<typeof calendarCursor>;
 
-/**
- * A 403 does not name the exhausted budget: assumes the last (user), so that one user does not block
- * others.
- */
+/** A 403 names no budget: assumes the last (user), so that one user does not block others. */
 const budgets = [
   { budget: { name: 'requests per project', per: 'app', limit: 10_000, perSeconds: 60 } },
   { budget: { name: 'requests per user', per: 'credential', limit: 600, perSeconds: 60 } },
 ] as const;
 
-/** After expired page tokens. */
 const maxRestarts = 3;
 
 /** Created, changed and cancelled events of Google calendars. */
@@ -83,7 +79,7 @@ export function googleCalendar<const Provider extends string = 'google-calendar'
   });
 }
 
-/** Refresh tokens need offline access and, to be reliable, `prompt=consent`. */
+/** Reliable refresh tokens need offline access and `prompt=consent`. */
 function googleOAuth(app: Partial<OAuth2> & Pick<OAuth2, 'clientId'>): OAuth2 {
   return {
     authorizationUrl: 'https://accounts.google.com/o/oauth2/v2/auth',
@@ -132,7 +128,7 @@ async function readPage(
     nextCursor: { ...startOfWalk(), ...(nextSyncToken !== undefined && { syncToken: nextSyncToken }) },
   };
 
-  /** Kept until the walk completes. */
+  /** Keeps the sync token until the walk completes. */
   function startOfWalk(): CalendarCursor {
     return { singleEvents, ...(syncToken !== undefined && { syncToken }) };
   }

@@ -87,7 +87,7 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
       const result = await readPage(walkedStream, state, fetcher.fetchPage, nowMs);
       return { ...result, nextCursor: fetcher.withTags(result.nextCursor ?? state, result.hasMore === true) };
     } catch (error) {
-      // The page token may have expired: restart, at most hourly, or a page that always fails would loop.
+      // The page token may have expired: restart, at most hourly, or a failing page would loop.
       const kind = connectorErrorKind(error);
       const isStale = canExpire(state.walk?.page) && (kind === 'permanent' || kind === 'cursor_expired');
       const isRecentRestart = nowMs - Date.parse(state.restartedAt ?? '') < minRestartIntervalMs;
@@ -162,7 +162,7 @@ function createPageFetcher(
     };
   }
 
-  /** The first page's validators suffice only if it is the only page or the list is newest first. */
+  /** The first page's validators suffice for a single page, or a list sorted newest first. */
   function withTags(next: StreamCursor, hasMore: boolean): StreamCursor {
     if (!validators) return next;
     const tags = !hasMore || cursor?.order === 'descending' ? validators.toCursor() : undefined;

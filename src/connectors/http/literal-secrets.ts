@@ -8,10 +8,10 @@ const secretValue =
 /** `true` or `v2` are no secrets. */
 const minSecret = 8;
 
-/** Fields with secret-like names that hold no secrets. */
+/** Secret-like names that hold none. */
 const places = /^(?:(?:auth|budgets|config|errors)\.|streams\.\w+\.(?:pagination|cursor|signal|records)\b)/;
 
-/** Descriptions are committed with the code and quoted in errors. */
+/** Descriptions are committed and quoted in errors. */
 export function literalSecrets(description: unknown): Problem[] {
   return textsIn(description).flatMap(({ at, text }): Problem[] => {
     const path = at.map(String).join('.');

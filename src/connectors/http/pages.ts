@@ -159,7 +159,7 @@ function moreFlag(
   if (isLast !== undefined && isTrue(valueAt(body, pathOf(isLast)))) return false;
   if (hasMore === undefined) return isLast === undefined ? undefined : true;
   const more = valueAt(body, pathOf(hasMore));
-  // As false, a missing flag would end every walk after one page.
+  // As false, a missing flag would end every walk.
   if (more === undefined)
     throw new PermanentError(`The response has no ${hasMore}, which tells whether there are more pages.`);
   return isTrue(more);
@@ -189,7 +189,6 @@ export function recordsIn(body: unknown, records: StreamDescription['records'], 
   );
 }
 
-/** Checked before mapping. */
 function requireMaxRecords(records: unknown[], where: string): unknown[] {
   if (records.length > maxResult.signals)
     throw new PermanentError(

@@ -3,7 +3,7 @@ export type Path = readonly (string | number)[];
 
 const maxSteps = 30;
 
-/** Parses `data.items[0].id`; `\.` is a dot within a name. */
+/** `data.items[0].id`; `\.` is a dot in a name. */
 export function parsePath(text: string): { path: Path } | { problem: string } {
   const steps: (string | number)[] = [];
   let rest = text;

@@ -5,10 +5,7 @@ import type { StreamCursor, Walk } from './stream-cursor.ts';
 import { namesIn, parseTemplate, textsIn } from './templates.ts';
 import { compare, formatPosition, isTime, later, type Position, parsePosition, toPosition } from './times.ts';
 
-/**
- * A query per page from the last position is safe for ascending lists, where changes move to the end.
- * Every page would reread a lookback.
- */
+/** Safe for ascending lists: changes move to the end. Every page would reread a lookback. */
 export function isQueriedPerPage({ request, cursor, pagination }: StreamDescription): boolean {
   if (cursor?.order !== 'ascending' || cursor.lookbackSeconds || (pagination?.type ?? 'none') === 'none')
     return false;
@@ -58,7 +55,6 @@ export function requireOrder(
   );
 }
 
-/** Where a descending walk stops. */
 export function limitOf(
   { watermark }: StreamCursor,
   cursor: CursorDescription | undefined,
@@ -84,7 +80,7 @@ export function reachedBy(
   return later(walk.reached, newest());
 }
 
-/** Never backwards or into the future, where it would hide other records until then. */
+/** Never backwards, nor into the future, which would hide records until then. */
 export function finishWalk(
   state: StreamCursor,
   walk: Walk,

@@ -8,7 +8,6 @@ import { descriptionError, type LineOf, type Problem, problemsOf } from './probl
 const limits = { values: 20_000, depth: 40 };
 
 export interface ReadOptions {
-  /** Source of `${env.NAME}`. Default: `process.env`. */
   env?: NodeJS.ProcessEnv | undefined;
   lineOf?: LineOf | undefined;
 }

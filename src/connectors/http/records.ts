@@ -6,7 +6,7 @@ import { testOf } from './rules.ts';
 import { parseTemplate, render, type Template } from './templates.ts';
 import { parseTime, preview } from './times.ts';
 
-/** undefined skips the record. Throws if a required field is missing. */
+/** undefined skips the record; a missing required field throws. */
 export type ToSignal = (record: unknown, where: string) => Signal | undefined;
 
 export function toSignalOf(stream: string, { signal, cursor }: StreamDescription): ToSignal {

@@ -27,12 +27,11 @@ const walk = z.object({
 const streamCursor = z.object({
   /** A hash; another query discards the cursor. */
   of: z.string(),
-  /** Of the last complete walk. */
   watermark: position.optional(),
   walk: walk.optional(),
   /** After its page token expired. */
   restartedAt: z.string().optional(),
-  /** Of all walks. Only where each page is a new query: ending early loses nothing. */
+  /** Of all walks, if each page is a new query: ending early then loses nothing. */
   longest: z.number().optional(),
   tags: validatorsCursor.optional(),
 });

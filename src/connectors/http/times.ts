@@ -21,7 +21,7 @@ export function parseTime(value: unknown): number | undefined {
   return inRange(Date.parse(`${day}T${time ?? '00:00'}${fullOffset(offset)}`));
 }
 
-/** From here on milliseconds: as seconds, after the year 33658. */
+/** Milliseconds from here on: as seconds, after the year 33658. */
 const firstEpochMs = 1_000_000_000_000;
 const maxTimeMs = Date.parse('9999-12-31T23:59:59.999Z');
 const minTimeMs = Date.parse('0001-01-01T00:00:00Z');

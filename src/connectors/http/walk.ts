@@ -39,7 +39,7 @@ export type FetchPage = (
   from: Position | undefined,
 ) => Promise<Answer | undefined>;
 
-/** Inserts and deletes shift numbered pages, also in a URL. */
+/** Inserts and deletes shift page numbers, also in URLs. */
 function isPositional(pointer: Pointer | undefined): boolean {
   if (pointer === undefined || 'token' in pointer) return false;
   return !('url' in pointer) || /[?&](?:page|p|offset|start|start_?at|skip)=\d+(?:&|$)/i.test(pointer.url);
@@ -55,7 +55,7 @@ export async function readPage(
   const walk: Walk = state.walk ?? startWalk(state, cursor, nowMs);
   const answer = await fetchPage(walk, walk.page, walk.from);
   if (!answer) return { signals: [], nextCursor: state };
-  // Records that shifted up meanwhile are on the previous page.
+  // Records may have shifted to the previous page.
   const reread = isPositional(walk.page) ? await fetchPage(walk, walk.before, walk.from) : undefined;
 
   const positions = cursor ? positionsOf(stream.name, cursor, answer.records) : [];
@@ -124,7 +124,7 @@ function nextStep(
   return { nextCursor: { ...nextState, walk: nextWalk }, hasMore: true };
 }
 
-/** Some providers end with the same token and no records. */
+/** Some providers end by repeating the token, without records. */
 function repeatsToken(walk: Walk, next: Pointer, answer: Answer): boolean {
   return (
     answer.records.length === 0 && walk.page !== undefined && fingerprint(next) === fingerprint(walk.page)

@@ -10,7 +10,7 @@ export interface ReadYaml {
   lineOf: LineOf;
 }
 
-/** A single line ending in .yaml or .yml is a path. */
+/** One line ending in .yaml or .yml is a path. */
 export function readYaml(textOrPath: string): ReadYaml {
   if (typeof textOrPath !== 'string')
     throw new SynclineError(

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { PermanentError } from '../../connector-kit/index.ts';
 import { maxAnswerBytes } from './statements.ts';
 
-/** Per statement. Pages are cut at a quarter: only a misbehaving server exceeds it. */
+/** Per statement. Pages are cut at a quarter: only a faulty server exceeds it. */
 const maxBytes = 4 * maxAnswerBytes;
 /** The driver allocates an object per message, which may be 5 bytes. */
 const maxMessages = 50_000;

@@ -51,7 +51,7 @@ export const isUnreachable = (error: unknown) =>
   /^(ECONN|EHOST|ENET|ETIMEDOUT|EPIPE)/.test(String((error as NodeJS.ErrnoException).code)) ||
   isTimeout(error);
 
-/** The driver's own errors differ only in their text. */
+/** The driver's errors differ only in text. */
 const isTimeout = (error: unknown) => /timeout/i.test(String((error as Error).message));
 const lacksTls = (error: unknown) => String((error as Error).message).includes('does not support SSL');
 

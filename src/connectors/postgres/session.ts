@@ -111,11 +111,11 @@ async function connectTo(
       ssl: tlsOf(config),
       application_name: 'syncline',
       connectionTimeoutMillis: connectTimeoutMs,
-      // If the server stops responding; otherwise statement_timeout comes first.
+      // For a server that stops responding; else statement_timeout is first.
       query_timeout: statementTimeoutMs + connectTimeoutMs,
     });
     const bounds = boundAnswers(client);
-    // The query rejects too; without a listener the process crashes.
+    // The query rejects too; without a listener, the process exits.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -141,7 +141,7 @@ function tlsOf({ ssl, ca, host }: TableConfig): pg.ClientConfig['ssl'] {
   return { host, ...name, rejectUnauthorized: ssl === 'verify', ...(ca !== undefined && { ca }) };
 }
 
-/** A lost network never confirms Terminate, so the socket is destroyed. */
+/** Over a lost network, Terminate never completes: destroy the socket. */
 async function closeClient(client: pg.Client, clock: Clock): Promise<void> {
   const over = new AbortController();
   const ended = client.end().then(

@@ -108,7 +108,7 @@ interface IndexRow {
   is_primary: boolean;
 }
 
-/** Rows with equal cursor and key are lost at a page boundary. */
+/** A page boundary loses rows with equal cursor and key. */
 async function checkIndexes(query: Query, table: Table): Promise<Table> {
   const indexes = await query<IndexRow>(
     `SELECT i.indisunique AND i.indpred IS NULL AS is_unique, i.indisprimary AS is_primary,

@@ -44,8 +44,8 @@ export interface Start {
 }
 
 /**
- * Rows invisible to the last walk belong to transactions running at its start. These first wrote after
- * an earlier walk with `next` <= that xmin: reread from its highest value, only their rows.
+ * Rows invisible to the last walk belong to transactions running at its start, whose first write follows an
+ * earlier walk with `next` <= that xmin: reread only their rows, from its highest value.
  */
 export function startOf(cursor: TableCursor, now: WalkSnapshot, hasXmin: boolean): Start {
   const last = cursor.walks.at(-1);

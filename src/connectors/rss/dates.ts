@@ -28,11 +28,11 @@ const zones: Record<string, number> = {
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** `Wed, 2 Oct 02 13:00 EST`, `2 October 2002 13:00:00 +0200`. */
+/** `Wed, 2 Oct 02 13:00 EST`. */
 const rfc822 =
   /^(?:[a-z]+\.?,?\s+)?(\d{1,2})[\s-]+([a-z]{3})[a-z]*\.?[\s-]+(\d{2}|\d{4})(?:[\s,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)?\s*([a-z]+|(?:gmt|utc)?[+-]\d{2}:?\d{2})?(?:\s*\(.*\))?$/i;
 
-/** Also with a space for the T, without a zone. */
+/** Also with a space for the T. */
 const iso8601 =
   /^(\d{4})-(\d{2})(?:-(\d{2})(?:[t\s]+(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*([a-z]+|[+-]\d{2}:?\d{2})?)?)?$/i;
 

@@ -91,7 +91,7 @@ export function rss<const Provider extends string = 'rss'>({
       maxBytes,
       refusal: (answer) => refusal(answer) ?? (urls.length > 1 ? persistentRateLimit(answer) : undefined),
       headers: { accept: accepted },
-      // With feeds on several origins, no credential is sent.
+      // Feeds on several origins get no credential.
       ...(new Set(urls.map((feedUrl) => new URL(feedUrl).origin)).size === 1 && {
         authorize: optional(bearer()),
       }),
@@ -112,7 +112,6 @@ export function rss<const Provider extends string = 'rss'>({
   }
 }
 
-/** Then the feed is skipped. */
 const maxRateLimitFailures = 3;
 
 /** A permanent rate limit would block the job's other feeds. */

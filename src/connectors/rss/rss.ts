@@ -1,7 +1,7 @@
 import { addressOf, type Feed, firstItems, type Item, itemOf, type RawItem } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
-/** Items are inside the channel, in RSS 0.90 and 1.0 beside it. */
+/** In RSS 0.90 and 1.0, items are beside the channel. */
 export function rssFeed(root: Element, url: string): Feed {
   const channel = childOf(root, 'channel') ?? root;
   const base = addressOf(root.attributes['xml:base'] ?? channel.attributes['xml:base'], url) ?? url;

@@ -15,10 +15,10 @@ export type Known = Record<string, string>;
 
 const maxLengths = { title: 1000, summary: 20_000, content: 100_000 };
 
-/** Short: a cursor contains thousands. */
+/** A cursor contains thousands. */
 const [nameLength, versionLength] = [12, 10];
 
-/** Oldest first. Items that left stay known while there is room: they may return. */
+/** Oldest first. Items that left stay known, space permitting: they may return. */
 export function newsOf(
   feed: Feed & { url: string },
   known: Known,

@@ -5,9 +5,8 @@ import { parseMessage, type RecordMessage, type SchemaMessage } from './message.
 import { hashOf, type RecordMap, signalOf } from './signal.ts';
 
 export interface PageLimits {
-  /** A page ends at the first STATE after this many records … */
+  /** Ends a page at the next STATE. */
   pageRecords: number;
-  /** … or bytes of output. */
   pageBytes: number;
   /** Without a STATE: a run cannot store more. */
   maxRecords: number;
@@ -21,7 +20,7 @@ export interface Collector {
   isFull(): boolean;
   /** After a stop or failure; undefined without a new STATE. */
   upToState(failed: boolean): SyncResult<TapCursor> | undefined;
-  /** After success: also the records behind the last STATE. */
+  /** After success: includes records behind the last STATE. */
   everything(): SyncResult<TapCursor>;
 }
 
@@ -29,7 +28,7 @@ interface Checkpoint {
   state: unknown;
   hash: string;
   signals: number;
-  /** Neither the run's start nor an earlier page's end. */
+  /** Not the run's start or a page's end. */
   isNew: boolean;
 }
 
@@ -51,7 +50,7 @@ export function createCollector(
   let [lineNumber, records, bytes] = [0, 0, 0];
   let checkpoint: Checkpoint | undefined;
   let isFull = false;
-  // A tap that cannot resume would always stop here: read it to the end.
+  // A tap that cannot resume would always stop here: read to the end.
   let startsOver = false;
 
   function takeSchema(message: SchemaMessage): void {

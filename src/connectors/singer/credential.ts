@@ -60,7 +60,7 @@ async function acceptedChanges(
   return changed.filter(([name]) => !isDeepStrictEqual(value[name], allowed?.[name]));
 }
 
-/** All together, as they may be interdependent; else one by one. */
+/** Together, as they may be interdependent; else one by one. */
 async function selectChanges(changed: Entry[], credential: RunCredential): Promise<Entry[]> {
   const together = await acceptedChanges(changed, credential);
   if (together) return together;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
 export const cursorSchema = z.object({
-  /** Passed back to the tap. */
   state: z.unknown().optional(),
   /** Detects taps that start over. */
   walk: z
@@ -9,7 +8,7 @@ export const cursorSchema = z.object({
       first: z.string().optional(),
       /** Hashes of states at page ends. */
       ends: z.array(z.string()),
-      /** At the end of the last page. */
+      /** The last page ended in a failure. */
       failed: z.boolean().optional(),
     })
     .optional(),

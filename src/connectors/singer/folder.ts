@@ -9,7 +9,7 @@ export interface TapFolder {
   path: string;
   /** Mode 0600; returns the path. */
   write(name: string, json: string): Promise<string>;
-  /** Undefined if invalid; the tap may have rewritten it. */
+  /** Undefined if invalid: the tap may have rewritten it. */
   readObject(name: string): Promise<Record<string, unknown> | undefined>;
   remove(): Promise<void>;
 }

@@ -31,7 +31,7 @@ export async function runTap(options: TapRunOptions, take: (line: string) => boo
     abortSignal.throwIfAborted();
     if (end.code !== 0) {
       await tap.stop();
-      // Without a newline, a last line is complete when the stream closes.
+      // A last line without newline ends with the stream.
       await stderrLog.ended;
       return { outcome: 'failed', error: failureOf(end, stderrLog.tail(), options.unauthorized) };
     }
@@ -61,7 +61,7 @@ async function readUntilStopped(
 ): Promise<boolean> {
   const chunks = stdout[Symbol.asyncIterator]();
   for (;;) {
-    // A destroyed stream counts as ended; its cause is reported elsewhere.
+    // A destroyed stream has ended; its cause is reported elsewhere.
     const next = await chunks.next().catch(() => ({ done: true, value: undefined }));
     if (next.done || next.value === undefined) return false;
     if (!read(next.value)) return true;

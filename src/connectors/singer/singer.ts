@@ -40,11 +40,11 @@ export interface SingerOptions<
   catalog?: { streams: readonly unknown[] } | undefined;
   /** Old taps use `--properties`. */
   catalogFlag?: '--catalog' | '--properties' | undefined;
-  /** For every tap of this connector; overrides `connection.config` and credentials. */
+  /** Overrides `connection.config` and credentials. */
   config?: Readonly<Record<string, unknown>> | undefined;
   /**
-   * Validates `connection.config`, which tenants set; the tap gets its output. Strip or reject unknown
-   * keys, as `z.object` does: config may name files and hosts. Default: no config.
+   * Validates `connection.config`, which tenants set; the tap gets its output. Strip or reject unknown keys,
+   * as `z.object` does: they may name files and hosts. Default: no config.
    */
   configSchema?: ConfigSchema | undefined;
   /** The same for the fields of a custom credential. Default: all are passed. */
@@ -54,11 +54,11 @@ export interface SingerOptions<
   env?: Record<string, string> | undefined;
   /** Default: the temporary folder of the run. */
   cwd?: string | undefined;
-  /** Matches the stderr tail after rejected credentials: the connection becomes `needs_auth`. */
+  /** Matches stderr after rejected credentials: the connection becomes `needs_auth`. */
   unauthorized?: RegExp | undefined;
-  /** A page ends at the first STATE after this many records (default 1,000) … */
+  /** A page ends at the first STATE after this many records, default 1,000 … */
   pageRecords?: number | undefined;
-  /** … or bytes of output (default 8 MB). */
+  /** … or bytes of output, default 8 MB. */
   pageBytes?: number | undefined;
   /** Default: 8 MB. */
   maxLineBytes?: number | undefined;
@@ -66,7 +66,7 @@ export interface SingerOptions<
   graceSeconds?: number | undefined;
 }
 
-/** Engine limits; lines are slightly longer than their stored form. */
+/** Lines are slightly longer than their stored form. */
 const maxPage = { maxRecords: maxResult.signals, maxBytes: maxResult.pageBytes };
 
 const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIssue }) => {
@@ -177,7 +177,7 @@ function tapRun(
 ): TapRunOptions {
   const [program, ...fixedArguments] = options.command;
   return {
-    // To the engine's working directory.
+    // Relative to the engine's folder: the tap runs in another.
     command: [program.includes('/') ? resolve(program) : program, ...fixedArguments],
     arguments: [],
     cwd: options.cwd ?? path,

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import { createLineSplitter } from './lines.ts';
 
-/** Per run. The rest is dropped, but read: the tap must not block. */
+/** Per run. The rest is read but dropped: the tap must not block. */
 const maxLines = 1000;
 const lastLines = 5;
 const maxTail = 800;

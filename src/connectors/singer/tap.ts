@@ -10,7 +10,6 @@ export interface TapOptions {
   env: Record<string, string>;
   /** Removed if this process dies before the tap. */
   folder: string;
-  /** Between SIGTERM and SIGKILL. */
   graceMs: number;
   clock: Pick<Clock, 'sleep'>;
 }
@@ -48,8 +47,8 @@ export function startTap(options: TapOptions): Tap {
   });
 
   /**
-   * Killing the process group closes the pipes. Processes outside it may keep them open: waits only while
-   * data arrives or is unread.
+   * Killing the process group closes the pipes, unless other processes hold them: waits only while data
+   * arrives or is unread.
    */
   async function cleanUp(): Promise<void> {
     hasEnded.abort();
@@ -103,7 +102,7 @@ function startGuard(folder: string): ChildProcess {
   return guard;
 }
 
-/** NaN, which never equals itself, while stdout has unread data. */
+/** NaN, never equal to itself, while stdout has unread data. */
 const bytesOf = ({ stdout, stderr }: ChildProcess) =>
   stdout?.readableLength
     ? Number.NaN

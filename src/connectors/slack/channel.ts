@@ -45,11 +45,10 @@ export interface ChannelChoice {
   lookbackSeconds: number;
 }
 
-/** Many machines assign timestamps: a message may appear after a newer one. */
+/** Many machines assign timestamps: older messages may appear later. */
 const lateSeconds = 60;
 /** 200 channels must fit; omitted threads are reread once. */
 const maxRecent = 10;
-/** After expired page cursors. */
 const maxRestarts = 3;
 
 type Result = SyncResult<ChannelCursor, SlackSignal>;
@@ -75,7 +74,7 @@ export async function readChannel(
     const page = await reader.history({ oldest: earlier(watermark, lookbackSeconds), cursor: walk?.page });
     const times = page.messages.map(({ ts }) => ts);
     const busy = threads ? page.messages.filter(isBusy) : [];
-    // First page only: threads may get replies while later pages are read.
+    // First page only: threads may get replies meanwhile.
     const startedAt = walk ? walk.startedAt : latestOf([...times, ...page.messages.map(latestReplyOf)]);
     const states = Object.fromEntries(busy.map((parent) => [parent.ts, stateOf(parent)]));
     return continueWith(page.messages, {
@@ -98,7 +97,7 @@ export async function readChannel(
     const { threadPage, threads: remaining, ...rest } = current;
     const span = { oldest: earlier(repliesUntil, lookbackSeconds), cursor: threadPage };
     const page = await reader.replies(thread, span).catch((error: unknown) => {
-      // Skip deleted threads. Other errors block the channel, or these replies would be lost.
+      // Other errors block the channel, or these replies would be lost.
       if (!(error instanceof ThreadGone)) throw error;
       log.warn(`Thread ${thread} of ${channel} no longer exists: ${describeError(error)}`);
     });
@@ -115,7 +114,7 @@ export async function readChannel(
     return { signals, nextCursor: { ...cursor, walk: next }, hasMore: true };
   }
 
-  /** The watermark moves only here; never back, even if the newest message was deleted. */
+  /** The watermark moves only here, and never back: the newest message may be deleted. */
   function finishedCursor({ newest, startedAt, recent }: Walk): ChannelCursor {
     const until = threads ? latestOf([repliesUntil, startedAt]) : repliesUntil;
     return idleCursor(latestOf([watermark, newest]), until, recent);
@@ -138,7 +137,7 @@ const latestReplyOf = ({ latest_reply }: Message) => latest_reply;
 /** Changes with every reply, also late and removed ones. */
 const stateOf = ({ latest_reply = '', reply_count = 0 }: Message) => `${latest_reply}/${reply_count}`;
 
-/** The next walk would consider them active. */
+/** The next walk would find these active again. */
 function recentOf(states: Record<string, string>, until: string | undefined): ChannelCursor['recent'] {
   const since = earlier(until, lateSeconds);
   const recent = Object.entries(states).filter(([, state]) => {

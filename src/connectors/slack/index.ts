@@ -22,7 +22,7 @@ export interface SlackOptions<Provider extends string = string> {
   oauth2?: (Partial<OAuth2> & Pick<OAuth2, 'clientId'>) | undefined;
   /** "Signing Secret" in the app's basic information. */
   signingSecret?: string | undefined;
-  /** Also sync after a delivered message, to find undelivered ones. */
+  /** Also sync after a delivery, to find undelivered messages. */
   hints?: boolean | undefined;
   /** Per method and credential. Default 50 (tier 3); 1 for apps outside the Slack Marketplace. */
   requestsPerMinute?: number | undefined;
@@ -80,7 +80,7 @@ function readerOf(http: Http, channel: string, pageSize: number, limit: number):
   const get = async (method: string, query: Record<string, string | undefined>) => {
     const budget: Budget = { name: method, per: 'credential', limit, perSeconds: 60 };
     const { data } = await http.get(method, {
-      // Duplicates are deduplicated; gaps would be lost.
+      // Inclusive: duplicates are deduplicated, gaps lost.
       query: { channel, limit: pageSize, inclusive: query['oldest'] && true, ...query },
       schema: pageSchema,
       budgets: [{ budget }],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type PayloadsOf, type SignalOf, typeOnly, versionKey } from '../../connector-kit/index.ts';
 import { dateOf, timestamp } from './timestamps.ts';
 
-/** Invalid fields except `ts` count as absent: one message must not block a channel. */
+/** Invalid fields except `ts` count as absent, so that one message cannot block a channel. */
 export const messageSchema = z.looseObject({
   ts: timestamp,
   subtype: z.string().optional().catch(undefined),
@@ -35,7 +35,7 @@ export type Page = z.output<typeof pageSchema>;
 export const nextCursorOf = ({ response_metadata }: Page) => response_metadata?.next_cursor || undefined;
 
 /**
- * Only text and edit time: reactions, replies and previews change messages too, and deliveries differ from
+ * Text and edit time only: reactions, replies and previews change messages too, and deliveries differ from
  * polling.
  */
 export function signalOf(channel: string, message: Message): SlackSignal {

@@ -26,7 +26,6 @@ const remedies = new Map([
   ['missing_scope', ' Add the scope to the app and reconnect it.'],
 ]);
 
-/** The parent message was deleted, with its replies. */
 export class ThreadGone extends PermanentError {}
 
 /** Most errors have status 200. */
@@ -45,7 +44,7 @@ export function refusal({ status, headers, body, request }: ReceivedAnswer): Err
   return transientErrors.includes(error) ? new TransientError(summary) : new PermanentError(summary);
 }
 
-/** A truncated page is not valid JSON. */
+/** A truncated page is invalid JSON. */
 function errorCodeIn(body: string): string | undefined {
   if (!/"ok"\s*:\s*false/.test(body)) return undefined;
   try {

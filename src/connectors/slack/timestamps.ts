@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** `1767225600.000100`: seconds and microseconds. As integers: floats lose digits. */
+/** `1767225600.000100`; as integers, since floats lose digits. */
 export const timestamp = z.string().regex(/^\d{1,12}\.\d{6}$/, 'a timestamp such as 1767225600.000100');
 
 function microsecondsOf(ts: string): bigint {

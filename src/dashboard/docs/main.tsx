@@ -54,7 +54,7 @@ function Document({ api }: { api: OpenApi }) {
       endpoints: group.endpoints.filter((endpoint) => matches(endpoint, text.trim())),
     }))
     .filter(({ endpoints }) => endpoints.length > 0);
-  // Endpoints were not rendered when the browser resolved the fragment.
+  // The browser resolved the fragment before endpoints were rendered.
   useEffect(() => {
     if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, []);

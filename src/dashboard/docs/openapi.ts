@@ -65,7 +65,6 @@ export interface Group {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** By first tag, in document order. */
 export function groupsOf(api: OpenApi): Group[] {
   const groups = new Map<string, Group>();
   for (const { name, description } of api.tags ?? []) groups.set(name, { name, description, endpoints: [] });

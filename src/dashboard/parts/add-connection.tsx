@@ -12,7 +12,7 @@ import { scheduleFields, scheduleOf } from './schedule-fields.ts';
 import { ProblemBox, Skeleton } from './states.tsx';
 import { notify } from './toast.tsx';
 
-/** Of the included connectors and the demo. */
+/** Of included connectors and the demo. */
 const exampleConfigs: Record<string, unknown> = {
   github: { repositories: ['northwind/api'] },
   slack: { channels: ['C0123456789'] },

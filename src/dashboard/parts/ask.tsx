@@ -25,7 +25,7 @@ export const reasonField: Field = {
   hint: 'Optional. Stored in the audit log.',
 };
 
-/** Only one can be open: a question that waited for a response does not replace it. */
+/** A question that waited for a response does not replace an open one. */
 export function ask(question: Question): void {
   openQuestion.value ??= question;
 }
@@ -36,7 +36,7 @@ export function AskHost() {
   return <Ask question={question} close={() => close(question)} />;
 }
 
-/** A late response to a closed question does not close the next one. */
+/** A late response does not close the next question. */
 function close(question: Question): void {
   if (openQuestion.value === question) openQuestion.value = undefined;
 }

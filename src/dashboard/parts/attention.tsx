@@ -12,7 +12,6 @@ import { notify } from './toast.tsx';
 interface Style {
   icon: IconName;
   tone: string;
-  /** Default: the words of the cause. */
   label?: string;
 }
 

@@ -5,7 +5,6 @@ import { colour, repaint } from '../theme.ts';
 
 export interface Line {
   name: string;
-  /** CSS custom property. */
   tone: string;
   values: (number | null)[];
   dashed?: boolean;
@@ -175,7 +174,6 @@ function isolatedPoints(plot: uPlot, series: number): number[] {
   );
 }
 
-/** 14:05, or 3 Mar at midnight. */
 function clockTicks(_plot: uPlot, ticks: number[]): string[] {
   return ticks.map((tick) => {
     const date = new Date(tick * 1000);

@@ -13,7 +13,6 @@ interface DemoProvider {
   broken: boolean;
 }
 
-/** Only in `syncline dev`. */
 export function DemoProviders() {
   const providers = useQuery(
     'demo providers',

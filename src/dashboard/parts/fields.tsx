@@ -12,7 +12,7 @@ export interface Field {
   inputMode?: 'numeric' | 'text';
   options?: { value: string; label: string }[];
   onChange?: (value: string) => void;
-  /** Its value is 'on' or empty. */
+  /** 'on' or empty. */
   checkbox?: boolean;
   /** While the select of this name has one of the values. Hidden fields keep their text. */
   shownFor?: { name: string; values: string[] };

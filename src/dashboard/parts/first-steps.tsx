@@ -8,7 +8,6 @@ import { Icon } from './icon.tsx';
 import { Link } from './link.tsx';
 import { Panel } from './page.tsx';
 
-/** In the demo, and without connections, until dismissed. */
 export function FirstSteps({ isEmpty }: { isEmpty: boolean }) {
   if (progress.value.isDismissed || !(isDemo || isEmpty) || !isOperator()) return null;
   return (

@@ -3,7 +3,6 @@ import { useEffect } from 'preact/hooks';
 
 interface PageProps {
   title: string;
-  /** Instead of the title. */
   heading?: ComponentChildren;
   actions?: ComponentChildren;
   children: ComponentChildren;

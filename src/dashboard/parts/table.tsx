@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 export interface Column<Row> {
   name: string;
   cell: (row: Row) => ComponentChildren;
-  /** Right-aligned, tabular digits. */
+  /** Right-aligned. */
   numeric?: boolean;
   heads?: boolean;
   /** Fills the width, truncated. */

@@ -113,7 +113,6 @@ function backoff(key: string, from: number, to: number): Mark {
 
 const tickSteps = [10, 30, 60, 300, 600, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400, 172_800, 604_800];
 
-/** Round local times. */
 export function ticksOf({ from, to }: Range, width: number): number[] {
   const minStepMs = (to - from) / Math.max(2, width / 90);
   const stepMs = (tickSteps.find((seconds) => seconds * 1000 >= minStepMs) ?? 2_592_000) * 1000;

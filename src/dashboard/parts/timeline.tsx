@@ -6,12 +6,10 @@ import { type Mark, marksOf, rangeOf, ticksOf } from './timeline-marks.ts';
 
 interface Props {
   jobs: Job[];
-  /** Jobs with failures. */
   details: JobDetail[];
   schedule: Schedule | undefined;
   /** Undefined: the latest runs. */
   backMs: number | undefined;
-  /** Rows of the table of runs. */
   maxRows: number;
 }
 

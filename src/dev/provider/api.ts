@@ -21,12 +21,9 @@ export type Refusal =
   | { kind: 'unauthorized' }
   | { kind: 'broken' }
   | { kind: 'too fast'; retryAfterSeconds: number }
-  /** No requests left until the reset. */
   | { kind: 'spent'; retryAfterSeconds: number; budget: Budget };
 
-/** Depends only on account and time. */
 export interface ProviderApi {
-  /** Also the first path segment. */
   slug: string;
   accountOf(pathname: string, query: URLSearchParams): string | undefined;
   list(request: ApiRequest): ApiResponse;
@@ -51,7 +48,7 @@ export function captured(pattern: RegExp, pathname: string): string | undefined 
   try {
     return decodeURIComponent(pattern.exec(pathname)?.[1] ?? '') || undefined;
   } catch {
-    // Malformed percent encoding.
+    // Malformed encoding.
     return undefined;
   }
 }

@@ -8,7 +8,7 @@ const windowMs = 3_600_000;
 /** GitHub's limit. */
 const limit = 5000;
 
-/** Cleared every hour, which bounds its size. */
+/** Cleared hourly, which bounds its size. */
 export function createBudgets() {
   const used = new Map<string, number>();
   let countedWindow = 0;

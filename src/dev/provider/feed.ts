@@ -11,10 +11,9 @@ export interface Item {
 export interface Feed {
   firstSince(ms: number): number;
   newest(nowMs: number): number;
-  /** Of a list without a start. */
   backlogStart(nowMs: number): number;
   oldestKept(nowMs: number): number;
-  /** Both ends inclusive. */
+  /** Inclusive. */
   items(from: number, to: number): Item[];
 }
 
@@ -29,7 +28,7 @@ export function feedOf(provider: string, account: string): Feed {
     atMs: n * paceMs + secondsInto(n) * 1000,
     chance: (topic) => hash(provider, account, n, topic),
   });
-  // Some providers have whole seconds.
+  // Providers with whole seconds.
   const secondsInto = (n: number) => hash(provider, account, n) % (paceMs / 1000);
   const firstSince = (ms: number) => {
     const n = Math.floor(ms / paceMs);
@@ -44,7 +43,6 @@ export function feedOf(provider: string, account: string): Feed {
   };
 }
 
-/** 4 to 12, and 240 for every twelfth account. */
 export function paceSeconds(provider: string, account: string): number {
   const chance = hash(provider, account, 'pace');
   // Thousands of accounts would be disk-bound.

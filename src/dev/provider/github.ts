@@ -46,7 +46,7 @@ function issues(request: ApiRequest): ApiResponse {
   );
 }
 
-/** Newest change first, without `since`. */
+/** Newest change first; no `since`. */
 function pullRequests(request: ApiRequest): ApiResponse {
   const { account, query, nowMs } = request;
   const feed = feedOf(slug, account);

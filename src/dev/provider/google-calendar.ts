@@ -38,7 +38,6 @@ function list({ account, query, nowMs }: ApiRequest): ApiResponse {
     body: { kind: 'calendar#events', summary: account, items: feed.items(from, to).map(event), ...next },
   };
 
-  /** Of this page, and of the listing. */
   function placeOf(): [from: number, newest: number] | ApiResponse {
     const [pageToken, syncToken] = [query.get('pageToken'), query.get('syncToken')];
     if (pageToken) {

@@ -1,2 +1,2 @@
-/** Of `demo load`: fewer events and failures. */
+/** `demo load`: fewer events and failures. */
 export const isLoad = (name: string) => /^(?:load-|CLOAD)/.test(name);

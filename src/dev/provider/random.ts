@@ -1,4 +1,4 @@
-/** 32-bit FNV-1a, and the murmur3 finalizer for usable low bits. */
+/** FNV-1a with the murmur3 finalizer for usable low bits. */
 export function hash(...words: (string | number)[]): number {
   let value = 0x811c9dc5;
   for (const character of words.join('\n')) {

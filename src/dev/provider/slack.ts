@@ -49,7 +49,7 @@ function list({ account, query, nowMs }: ApiRequest): ApiResponse {
 }
 
 function message(item: Item) {
-  // History lists only replies also sent to the channel.
+  // History has only replies also sent to the channel.
   const isReply = item.chance('reply') % 4 === 0;
   const thread_ts = `${item.atMs / 1000 - 60 - (item.chance('thread') % 600)}.000100`;
   return {

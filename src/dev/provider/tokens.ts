@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 
 /** The demo shows a connection in needs_auth. */
 export const revokedHolder = 'kestrel-legacy';
-/** Leaves time for a few syncs. */
 const revokedAfterMs = 90_000;
 
 /** Stored credentials outlive this server. */

@@ -12,7 +12,7 @@ import { people, tables } from './words.ts';
 
 const slug = 'warehouse';
 
-/** Changes after a position, and the next URL. Old positions expire (410). */
+/** Old positions expire (410). */
 export const warehouse: ProviderApi = {
   slug,
   accountOf: (pathname) => captured(/^\/databases\/(.+)\/changes$/, pathname),

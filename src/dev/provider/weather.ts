@@ -12,7 +12,7 @@ const defaultRarity = 20;
 /** Thousands would flood the log. */
 const loadRarity = 300;
 
-/** Failures per account, rate limits per holder; deterministic. */
+/** Failures per account, rate limits per holder. */
 export function troubleAt(
   provider: string,
   { holder, account }: { holder: string; account: string },
@@ -29,7 +29,6 @@ export function troubleAt(
   return limited === 1 ? { kind: 'spent', untilMs } : undefined;
 }
 
-/** 20 to 400 ms, mostly short. */
 export function latencyMs(provider: string, account: string, nowMs: number): number {
   const part = (hash(provider, account, nowMs, 'latency') % 1000) / 1000;
   return Math.round(20 + 380 * part ** 2);
@@ -37,7 +36,7 @@ export function latencyMs(provider: string, account: string, nowMs: number): num
 
 const eraMs = 8 * 60_000;
 
-/** Earlier sync tokens are invalid. About every fourth era has a reset. */
+/** Earlier sync tokens are invalid. */
 export function tokensValidSince(provider: string, account: string, nowMs: number): number {
   const resetIn = (era: number) => era * eraMs + (hash(provider, account, era, 'reset at') % eraMs);
   for (let era = Math.floor(nowMs / eraMs), checked = 0; checked < 8; era--, checked++) {

@@ -146,7 +146,7 @@ export function callbackRoute(app: App, { oauth, config }: Syncline): void {
         'Redirect target for providers. Accepts only the browser that started the authorization, by its ' +
         'cookie.',
       request: {
-        // Providers add parameters such as `scope` and `iss`.
+        // Providers add parameters such as `scope`.
         query: z.object({
           state: z.string().regex(secretPattern, 'must be the state of the authorization request'),
           code: text(4000).optional(),
@@ -174,7 +174,6 @@ export function callbackRoute(app: App, { oauth, config }: Syncline): void {
   );
 }
 
-/** HTML for browsers. */
 async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -190,7 +189,7 @@ async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T
   }
 }
 
-/** Pages cannot forge these headers; refuses browsers that send neither. */
+/** Pages cannot forge these headers. Refuses browsers without either. */
 function requireSamePage(c: Context<HttpEnv>, ownOrigin: string): void {
   const site = c.req.header('sec-fetch-site');
   const origin = c.req.header('origin');

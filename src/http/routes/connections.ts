@@ -22,7 +22,7 @@ const params = z.object({ id: id() });
 const object = () => z.record(z.string(), z.unknown());
 const interval = () => z.int().min(60).openapi({ description: 'In seconds.', example: 300 });
 
-/** The library checks the rest and names the fix. */
+/** The library checks the rest. */
 const schedule = () =>
   strict({
     cron: z

@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts';
 
 const change = z.strictObject({ broken: z.boolean() });
 
-/** Only in the demo, so not part of the OpenAPI document. */
+/** Not in the OpenAPI document. */
 export function demoRoutes(app: App, providers: DemoProviders): void {
   app.get('/v1/demo/providers', operatorOnly, (c) => c.json(listed(providers)));
 

@@ -7,7 +7,6 @@ import { flagInQuery, id, intInQuery, omitUndefined, pageQuery, provider, strict
 import type { Slots } from '../request-limit.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 
-/** Long polls hold a slot of `streams`. */
 export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undefined): void {
   app.openapi(
     createRoute({

@@ -29,7 +29,7 @@ const security: [] = [];
 /** Probes are unauthenticated and not rate limited. */
 const freshMs = 1000;
 
-/** Unauthenticated: no details. */
+/** No details: unauthenticated. */
 export function healthRoutes(app: App, syncline: Syncline): void {
   const readiness = createReadiness(syncline);
 

@@ -21,12 +21,12 @@ export interface LiveParts {
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // Disables response buffering in nginx.
+  // Disables nginx's buffering.
   'x-accel-buffering': 'no',
 };
 
 export function liveRoutes(app: App, { ports, streams, times, version, log, signal }: LiveParts): void {
-  // Below the pulse interval: an early timer would get the previous pulse.
+  // An early timer must not get the previous pulse.
   const pulses = createPulses(times.pulseMs * 0.9, ports.monotonicMs);
 
   app.openapi(
@@ -63,7 +63,7 @@ export function liveRoutes(app: App, { ports, streams, times, version, log, sign
       const filter = omitUndefined({ connectionId: connection_id, tenantId: tenant_id, provider, kind });
       const [view, caller] = [c.get('view'), c.get('caller')];
       const lastEventId = c.req.header('last-event-id')?.slice(0, 500) || undefined;
-      // Before the cursor, which queries the database.
+      // Before the cursor's query.
       const release = streams.take(caller.id);
       const start = await startingPoint({ view, filter }, { lastEventId, after }).catch((error: unknown) => {
         release();

@@ -8,12 +8,11 @@ import { page } from '../page.ts';
 import { Problem } from '../problem.ts';
 import { sessionCookie, setSessionCookie } from '../session-cookie.ts';
 
-/** The token of `syncline dev` or `syncline dashboard`. */
 export function localLoginRoute(
   app: App,
   { access, keyCache, localLogin }: { access: Access; keyCache: KeyCache; localLogin: LocalLogin },
 ): void {
-  // `syncline dashboard` reads the secret from a file of the service's account.
+  // `syncline dashboard` reads the secret from a file.
   app.post('/login/tokens', (c) => {
     const bearer = /^Bearer (\S+)$/.exec(c.req.header('authorization') ?? '')?.[1] ?? '';
     if (!localLogin.isSecret(bearer)) throw new Problem('UNAUTHENTICATED', 'The secret is wrong.');

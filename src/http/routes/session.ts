@@ -22,7 +22,6 @@ export interface LoginParts {
   syncline: Syncline;
   keyCache: KeyCache;
   version: string;
-  /** Body, then slot. */
   middleware: MiddlewareHandler<HttpEnv>[];
 }
 

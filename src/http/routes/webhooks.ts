@@ -12,7 +12,6 @@ import { answer, body, bodyProblems, nothing, problems, signedIn } from '../resp
 
 const tags = ['Webhooks'];
 
-/** Authenticated by signature. */
 export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): void {
   const budget = createBodyBudget(limits.deliveriesBytes);
   const slots = createRequestLimit({
@@ -35,7 +34,7 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
         'connection or of the ' +
         'app. Triggers an immediate sync. A wrong signature, provider or connection gets the same 401; ' +
         'a secret that cannot be decrypted, 503.',
-      // An unknown name gets the same 401 as a wrong signature.
+      // Unknown names get the same 401 as wrong signatures.
       request: { params: z.object({ provider: z.string(), connection: z.string() }) },
       responses: {
         200: {
@@ -76,20 +75,20 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
   );
 }
 
-/** 5xx: the provider retries until this is fixed. */
+/** 5xx: the provider retries until fixed. */
 const bytesUnknown = () =>
   new Problem('INTERNAL', 'A body parser has read the delivery; its signature covers the raw bytes.', {
     hint: readBefore,
   });
 
-/** The provider retries until the configuration is fixed. */
+/** 503: the provider retries until the configuration is fixed. */
 const notVerifiable = () =>
   new Problem('UNAVAILABLE', 'The delivery cannot be verified at the moment.', {
     hint: 'Retry later. See the service log for details.',
     headers: { 'retry-after': '60' },
   });
 
-/** The same for every cause: does not reveal what exists. */
+/** The same for every cause: hides what exists. */
 function notVerified(): Problem {
   return new Problem('UNAUTHENTICATED', 'The signature of the delivery is invalid.', {
     hint: 'Check the webhook URL and the secret at the provider.',
