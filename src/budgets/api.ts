@@ -7,7 +7,7 @@ import { type BudgetStatus, budgetFromRow } from './model.ts';
 
 export interface ListedBudgets extends BudgetFilter, PageRequest {}
 
-/** Rate limits of providers. */
+/** Providers' rate limits. */
 export interface BudgetsApi {
   /** Ordered by key. */
   list(request?: ListedBudgets): Promise<Page<BudgetStatus>>;

@@ -28,7 +28,7 @@ export async function exchangeAll(
   try {
     const answers = await db.transaction(
       async (tx) => {
-        // The transaction may be retried.
+        // Transactions may retry.
         isDecided = false;
         const locked = await lockBudgets(tx, ports.databaseTime(), [...packed.keys()]);
         const decided = locked.map(({ key, bucket, nowMs }) => ({
@@ -59,16 +59,16 @@ export async function exchangeAll(
       );
       packed.delete(key);
     }
-    // The janitor deleted unused rows; the next exchange recreates them.
+    // The janitor deletes unused rows; the next exchange recreates them.
     for (const { holding } of packed.values()) holding.forget();
   } catch (error) {
-    // Before COMMIT was sent nothing is stored; afterwards the outcome is unknown.
+    // Before COMMIT nothing is stored; afterwards the outcome is unknown.
     for (const { holding, outgoing } of packed.values()) holding.unpack(outgoing, !isDecided);
     throw error;
   }
 }
 
-/** As of arrival (`nowMs`): no end is too early. */
+/** As of arrival: no end is too early. */
 export function onDatabaseClock({ sentAtMs, returns, observed, ...rest }: Outgoing, nowMs: number): Exchange {
   const shiftMs = nowMs - sentAtMs;
   const shifted = (ms: number | undefined) => (ms === undefined ? undefined : ms + shiftMs);

@@ -2,32 +2,32 @@ import { type Exchange, graceMs, type Observation, type Return } from '../schedu
 import type { NewBudget } from '../store/budgets.ts';
 
 /**
- * A process's share of one bucket. `reduce.ts` has the transitions, `holding.ts` keeps the state, and
- * `exchange.ts` sends the reports.
+ * A process's share of one bucket. `reduce.ts` has the transitions, `holding.ts` the state; `exchange.ts`
+ * sends reports.
  *
  *   bucket ──received──▶ unspent ──spent──▶ in flight ──settled──▶ answered ─┐
  *                         │   ▲                │  │                          │
  *                         │   └─settled, free──┘  └──after the window──▶ late ─┼─reported──▶ bucket
  *                         └───expired, closed, learned────────────▶ unused ──┘
  *
- * Times are by the process's monotonic clock, unless stated otherwise.
+ * Times are by the process's monotonic clock unless stated otherwise.
  */
 export interface HoldingState {
   readonly budget: NewBudget;
   /** The bucket's last answer. */
   readonly bucket: (BucketState & { requestedAtMs: number }) | undefined;
-  /** At most one per window: current, previous, and older ones with requests in flight. */
+  /** One per window: current, previous, and older ones with requests in flight. */
   readonly leases: readonly Lease[];
   /** By time. */
   readonly inFlight: readonly Spending[];
   readonly lastSettled: Spending | undefined;
-  /** Reported by the provider since the last exchange. */
+  /** By the provider, since the last exchange. */
   readonly observation: Observation | undefined;
   readonly isUrgent: boolean;
   readonly demand: number;
   readonly lastTakenMs: number;
   readonly cachedUntilMs: number;
-  /** Lower bound of the database's clock less this process's. */
+  /** Lower bound: database clock less this process's. */
   readonly clockOffsetMs: number;
 }
 
@@ -35,9 +35,9 @@ export interface HoldingState {
 export interface Lease {
   readonly windowNumber: number;
   readonly unspent: number;
-  /** Counted from before the request, so never too late. */
+  /** From before the request, so never too late. */
   readonly validUntilMs: number;
-  /** Counted the same way. */
+  /** Likewise. */
   readonly endsAtMs: number;
   readonly firstAnsweredAtMs: number | undefined;
   readonly answered: number;
@@ -48,7 +48,7 @@ export interface Lease {
 export interface Spending {
   readonly windowNumber: number;
   readonly weight: number;
-  /** Known spending of the window at that time. */
+  /** The window's known spending then. */
   readonly spentBefore: number;
   readonly takenAtMs: number;
 }
@@ -66,12 +66,12 @@ export interface BucketState {
   readonly opensInMs: number;
 }
 
-/** Times by the process's clock, except `resetsAtLeastMs` (a lower bound). */
+/** By the process's clock, except `resetsAtLeastMs`. */
 export interface Outgoing extends Exchange {
   sentAtMs: number;
 }
 
-/** Unspent tokens are returned after this time without a request. */
+/** Without a request this long, returns unspent tokens. */
 const idleMs = 1000;
 
 export const newHolding = (budget: NewBudget, nowMs: number): HoldingState => ({
@@ -103,7 +103,7 @@ export const markUnused = (lease: Lease, count = lease.unspent): Lease => ({
   unused: lease.unused + count,
 });
 
-/** By then the next window counts the late tokens. */
+/** By then, late tokens count in the next window. */
 const lateReportAtMs = ({ budget }: HoldingState, lease: Lease) =>
   lease.endsAtMs + 2 * graceMs(budget.periodSeconds);
 export const reportableLate = (state: HoldingState, lease: Lease, nowMs: number) =>
@@ -130,13 +130,13 @@ export function reportOf(state: HoldingState, nowMs: number): Outgoing {
   return { stated, periodSeconds, returns, observed, demand, sentAtMs: nowMs };
 }
 
-/** According to the cached answer, holding and bucket have less. */
+/** By the cached answer, too little is left. */
 export const isShortOf = (state: HoldingState, weight: number, nowMs: number): boolean =>
   state.bucket !== undefined &&
   nowMs < state.cachedUntilMs &&
   (currentLease(state)?.unspent ?? 0) + state.bucket.available < weight;
 
-/** Undefined: nothing to report. */
+/** Undefined: never. */
 export function nextReportInMs(state: HoldingState, nowMs: number): number | undefined {
   if (state.isUrgent) return 0;
   const idleInMs = Math.max(0, state.lastTakenMs + idleMs - nowMs);

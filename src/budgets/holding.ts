@@ -14,7 +14,6 @@ import {
 } from './holding-state.ts';
 import { type HoldingEvent, reduceHolding } from './reduce.ts';
 
-/** A process's share of one budget. */
 export interface Holding {
   readonly budget: NewBudget;
   restate(next: NewBudget): void;
@@ -23,9 +22,9 @@ export interface Holding {
   spend(weight: number): Spending;
   settle(spending: Spending, isFree: boolean): void;
   learn(news: BudgetNews): void;
-  /** The report to send. `returnsTokens`: also the unspent tokens. */
+  /** `returnsTokens`: also the unspent ones. */
   pack(returnsTokens: boolean): Outgoing;
-  /** After a failed report. If it may have been stored (not certain), only late tokens are restored. */
+  /** After a failed report. If not certain, restores only late tokens. */
   unpack(outgoing: Outgoing, isCertain: boolean): void;
   receive(answer: BucketState, sentAtMs: number): void;
   forget(): void;

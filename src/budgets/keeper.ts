@@ -24,7 +24,7 @@ export interface KeeperOptions {
 
 /** Bounds lock time. */
 const maxPerTransaction = 200;
-/** About 1 kB each; beyond this, idle ones are dropped. */
+/** 1 kB each; above, idle ones are dropped. */
 const maxHoldings = 10_000;
 
 interface Share {
@@ -33,16 +33,15 @@ interface Share {
 }
 
 /**
- * Leases tokens in blocks, spent from memory. One transaction at a time serves all buckets; an idle
- * process sends nothing.
+ * Leases tokens in blocks, spent from memory. One transaction at a time serves all buckets; an idle process
+ * sends nothing.
  */
 export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOptions): BudgetKeeper {
   const holdings = new Map<string, Holding>();
-  /** Holdings with waiting callers. */
+  /** With waiting callers. */
   const requested = new Set<Holding>();
   let nextRefill: Promise<void> | undefined;
   let lastExchange: Promise<void> = Promise.resolve();
-  /** Nothing is to be reported. */
   let isQuiet = true;
 
   function holdingOf(job: ClaimedJob, budget: Budget): Holding {
@@ -88,7 +87,7 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
   async function take(job: ClaimedJob, uses: readonly BudgetUse[]): Promise<Taken> {
     const shares = sharesOf(job, uses);
     for (;;) {
-      // No await before spend(): all shares are taken or none.
+      // No await before spend(): takes all shares or none.
       const missing = shares.filter(({ holding, weight }) => holding.spendable() < weight);
       if (missing.length === 0) return spend(shares);
       for (const { holding, weight } of missing) requirePossible(holding, weight);
@@ -133,7 +132,7 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
     return soonestMs;
   };
 
-  /** Returns idle tokens and reports the provider's values. */
+  /** Returns idle tokens, reports the provider's values. */
   const reports = startLoop({
     ports,
     runOnce: async () => {
@@ -151,7 +150,7 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
     reports.wake();
   }
 
-  /** In parallel, exchanges would wait for each other's row locks. */
+  /** Parallel exchanges would wait for each other's row locks. */
   function serialise(work: () => Promise<void>): Promise<void> {
     const round = lastExchange.then(work);
     lastExchange = round.catch(() => {});
@@ -169,7 +168,7 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
     await reports.stop();
     const left = [...holdings.values()].filter((holding) => holding.nextReportInMs() !== undefined);
     const returns = left.map((holding) => ({ holding, returnsTokens: true }));
-    // Tokens not returned are unavailable only until the window ends.
+    // If this fails, they are unavailable until the window ends.
     await serialise(() => exchangeInChunks(returns)).catch(() => {});
   }
 

@@ -2,14 +2,13 @@ import type { BudgetNews } from '../contract/budget.ts';
 import { graceMs, type Observation, sameWindowMs } from '../schedule/bucket.ts';
 import { currentLease, type HoldingState, markUnused, type Spending, withLease } from './holding-state.ts';
 
-/** Rate limit state from a provider's response. */
 interface Reported {
   limit: number | undefined;
   remaining: number | undefined;
   resetsAtMs: number | undefined;
 }
 
-/** Kept for the next report, and applied to the tokens now. */
+/** Kept for the next report, applied to the tokens now. */
 export function observe(state: HoldingState, news: BudgetNews, nowMs: number): HoldingState {
   const request = oldestRequest(state);
   if (!request || !state.bucket) return state;
@@ -23,7 +22,7 @@ export function observe(state: HoldingState, news: BudgetNews, nowMs: number): H
   return observation.windowNumber === state.bucket.windowNumber ? applyLocally(observed, reported) : observed;
 }
 
-/** The provider has counted all earlier spending. */
+/** The provider has counted all earlier ones. */
 function oldestRequest({ inFlight: [first], lastSettled }: HoldingState): Spending | undefined {
   if (!first || !lastSettled) return first ?? lastSettled;
   return first.takenAtMs < lastSettled.takenAtMs ? first : lastSettled;
@@ -46,7 +45,7 @@ function observationOf(
   nowMs: number,
 ): Observation {
   const used = remaining === undefined ? undefined : Math.max(0, (limit ?? most) - remaining);
-  // Request duration plus rounding to whole seconds.
+  // Request duration, rounding to seconds.
   const errorMs = nowMs - request.takenAtMs + graceMs(budget.periodSeconds) / 2;
   return {
     windowNumber: request.windowNumber,
@@ -58,7 +57,7 @@ function observationOf(
   };
 }
 
-/** The later window wins; within one window, the tightest bounds. */
+/** The later window; within one, the tightest bounds. */
 function merge(before: Observation | undefined, after: Observation, toleranceMs: number): Observation {
   if (!before || after.windowNumber > before.windowNumber) return after;
   if (after.windowNumber < before.windowNumber) return before;
@@ -75,7 +74,7 @@ function merge(before: Observation | undefined, after: Observation, toleranceMs:
   };
 }
 
-/** Unexpected values are reported immediately. */
+/** Reports unexpected values immediately. */
 function applyLocally(state: HoldingState, { limit, remaining, resetsAtMs }: Reported): HoldingState {
   const { bucket, budget } = state;
   const lease = currentLease(state);

@@ -3,14 +3,14 @@ import { PermanentError, refusalMessage } from '../contract/errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import type { NewBudget } from '../store/budgets.ts';
 
-/** The range of the `int` column. */
+/** Range of `int`. */
 const maxTokens = 2 ** 31 - 1;
 const maxPeriodSeconds = 31 * 24 * 3600;
 const maxNameLength = 200;
-/** Postgres rejects or changes these; one such key would fail its whole transaction. */
+/** Postgres rejects or changes these; such a key would fail its whole transaction. */
 const unstorable = /[\0\p{Surrogate}]/u;
 
-/** Shared by all runs whose requests the provider counts together. */
+/** Shared by runs whose requests the provider counts together. */
 export function budgetOf(job: ClaimedJob, budget: Budget): NewBudget {
   const { name, per, limit, perSeconds } = budget;
   if (typeof name !== 'string' || name.trim() === '' || name.length > maxNameLength || unstorable.test(name))

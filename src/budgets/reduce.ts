@@ -17,29 +17,29 @@ import {
 import { observe } from './observe.ts';
 
 export type HoldingEvent =
-  /** A new connector release may change the limit. */
+  /** By a new connector release. */
   | { type: 'restated'; budget: NewBudget }
   | { type: 'demanded'; weight: number }
-  /** Time has passed: unspent tokens may be no longer valid. */
+  /** Unspent tokens may be no longer valid. */
   | { type: 'expired' }
   | { type: 'spent'; weight: number }
   | { type: 'settled'; spending: Spending; isFree: boolean }
   | { type: 'learned'; news: BudgetNews }
-  /** Before a report. `returnsTokens`: also the unspent tokens. */
+  /** Before a report. `returnsTokens`: also unspent ones. */
   | { type: 'closed'; returnsTokens: boolean }
-  /** `reportOf` is on its way. */
+  /** `reportOf` was sent. */
   | { type: 'reported' }
-  /** The report failed; `isCertain`: it was not stored. */
+  /** Failed; `isCertain`: not stored. */
   | { type: 'unreported'; outgoing: Outgoing; isCertain: boolean }
   | { type: 'received'; answer: BucketState; sentAtMs: number }
   /** The bucket's row was deleted. */
   | { type: 'forgotten' };
 
-/** How long "exhausted" is cached before the database is asked again. */
+/** How long "exhausted" is cached. */
 const cacheMs = 5000;
-/** Avoids polling a bucket that is about to open. */
+/** Avoids polling a bucket about to open. */
 const minCacheMs = 100;
-/** A request not settled by then never will be: its run has ended. */
+/** Later, a request never settles: its run has ended. */
 const unsettledMs = 15 * 60_000;
 
 export function reduceHolding(state: HoldingState, event: HoldingEvent, nowMs: number): HoldingState {
@@ -127,7 +127,7 @@ function clearReported(state: HoldingState, nowMs: number): HoldingState {
   return { ...state, leases, observation: undefined, demand: 0, isUrgent: false };
 }
 
-/** If the report may be stored, only late tokens are restored: none are freed twice. */
+/** If possibly stored, restores only late tokens: frees none twice. */
 function restore(state: HoldingState, { returns }: Outgoing, isCertain: boolean): HoldingState {
   const leases = state.leases.map((lease) => {
     const report = returns.find(({ windowNumber }) => windowNumber === lease.windowNumber);
@@ -156,7 +156,7 @@ function receive(state: HoldingState, answer: BucketState, sentAtMs: number, now
   const isKept = (lease: Lease) =>
     lease.windowNumber === answer.windowNumber ||
     used.has(lease.windowNumber) ||
-    // The bucket ignores reports older than the previous window.
+    // The bucket ignores older reports.
     (lease.windowNumber >= answer.windowNumber - 1 &&
       (lease.unspent > 0 || lease.late > 0 || hasReport(state, lease, nowMs)));
   return { ...received, leases: received.leases.filter(isKept) };

@@ -41,27 +41,27 @@ export type NewCredential = TenantOwner & {
 
 export interface ListedCredentials extends CredentialFilter, PageRequest {}
 
-/** Secrets are write-only: no method returns them. */
+/** Secrets are write-only. */
 export interface CredentialsApi {
-  /** Encrypts and stores a secret. Registers the provider if it has a connector. */
+  /** Stores an encrypted secret. Registers a provider that has a connector. */
   create(input: NewCredential, note?: AuditNote): Promise<StoredCredential>;
 
-  /** Throws NOT_FOUND if the caller sees no such credential. */
+  /** Throws NOT_FOUND if the caller sees none. */
   get(id: string): Promise<StoredCredential>;
 
-  /** Ordered by id, roughly the order of creation. */
+  /** Ordered by id, roughly by creation. */
   list(request?: ListedCredentials): Promise<Page<StoredCredential>>;
 
-  /** Replaces the secret. Connections in `needs_auth` become active again. */
+  /** Replaces the secret. Activates connections in `needs_auth`. */
   replace(id: string, secret: Secret, note?: AuditNote): Promise<StoredCredential>;
 
-  /** Throws CONFLICT while connections use it. */
+  /** Deletes it. Throws CONFLICT while connections use it. */
   remove(id: string, note?: AuditNote): Promise<void>;
 
-  /** Creates the link of an OAuth 2 consent, valid for ten minutes. */
+  /** Creates an OAuth 2 consent link, valid for ten minutes. */
   authorize(request: AuthorizationRequest): Promise<Authorization>;
 
-  /** Encrypts all secrets again with the first configured key. Operators only. */
+  /** Re-encrypts all secrets with the first key. Operators only. */
   rotate(onProgress?: (progress: RotationProgress) => void): Promise<RotationProgress>;
 }
 
@@ -130,7 +130,7 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
     async remove(id, note = {}) {
       requireUuid('credential', id);
       await transactAfterRefresh(context, id, async (tx) => {
-        // Then count: the second snapshot sees a connection attached meanwhile.
+        // Locks first: the second snapshot sees a connection attached meanwhile.
         await requireCredentialRow(tx, id, 'FOR UPDATE OF c');
         const row = await requireCredentialRow(tx, id);
         if (row.connections > 0) throw inUse(row);

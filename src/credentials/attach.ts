@@ -64,14 +64,14 @@ export async function changeCredential(
   });
 }
 
-/** The transaction has removed the last connection. */
+/** After the last connection is removed. */
 export async function removeUnused(
   { record, doer: note }: { record: Recorder; doer: AuditNote },
   tx: Queryable,
   now: Date,
   id: string,
 ): Promise<void> {
-  // Then count: the second snapshot sees a connection attached meanwhile.
+  // Locks first: the second snapshot sees a connection attached meanwhile.
   if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) return;
   const row = await findCredential(tx, id);
   if (!row || row.connections > 0) return;

@@ -31,7 +31,7 @@ export interface AuthorizationRequest {
 }
 
 export interface Authorization {
-  /** 256 random bits, for `oauth.start` and `/v1/connections/consent?link=…`. */
+  /** For `oauth.start` and `/v1/connections/consent?link=…`; 256 random bits. */
   link: string;
   expiresAt: Date;
 }
@@ -45,7 +45,7 @@ export interface AuthorizeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
-/** Of a link, then of the started flow. */
+/** Of a link, then of its flow. */
 export const authorizationTtlMs = 10 * 60 * 1000;
 /** A new one replaces the oldest. */
 const maxPerConnection = 10;
@@ -54,7 +54,7 @@ const maxUrl = 2000;
 export const consentContext = (tenantId: string, link: Buffer) =>
   `authorizations/${tenantId}/${link.toString('hex')}`;
 
-/** In a transaction, also locks the key against revocation. */
+/** Locks the key against revocation in a transaction. */
 export const isKeyValid = async (tx: Queryable, { keyId }: ConsentState): Promise<boolean> =>
   keyId === undefined || (await holdValidKey(tx, keyId));
 

@@ -19,7 +19,7 @@ export interface ChangeContext extends LockRetryContext {
   record: Recorder;
 }
 
-/** CONFLICT if a token refresh holds the row too long. */
+/** CONFLICT if a token refresh holds the row. */
 export async function transactAfterRefresh<T>(
   { db, ports, stopping }: Pick<ChangeContext, 'db' | 'ports' | 'stopping'>,
   id: string,
@@ -41,13 +41,13 @@ interface Replacement {
   kind: EventKind;
   note: AuditNote;
   connectionId?: string;
-  /** Throws if no longer allowed; called with all locks held. */
+  /** Throws if no longer allowed. Called under all locks. */
   check?: (tx: Queryable) => Promise<void>;
 }
 
 /**
- * Returns the credential as stored by the change. Revives the waiting connections, after the first batch in
- * separate transactions. Lock order: connections, then credential.
+ * Returns the changed credential. Revives waiting connections, after the first batch in separate
+ * transactions. Lock order: connections, then credential.
  */
 export async function replace(
   { db, ports, stopping, vault, record }: ChangeContext,

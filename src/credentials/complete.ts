@@ -31,7 +31,7 @@ import { type OAuth2Secret, requestTokens } from './token-request.ts';
 
 export type CompleteContext = Omit<AuthorizeContext, 'caller' | 'config'> & {
   log: Logger;
-  /** The database is about to close: issued tokens must be stored. */
+  /** The database is closing: issued tokens must be stored. */
   closing: AbortSignal;
 };
 
@@ -60,7 +60,7 @@ export function createComplete(context: CompleteContext): OAuthApi['complete'] {
     return { ...arrival, error: undefined };
   };
 
-  /** Before the exchange and in each transaction: key and connection may be gone. */
+  /** Before the exchange and per transaction: key and connection may be gone. */
   async function requireOpen(
     tx: Queryable,
     connectionId: string,
@@ -71,7 +71,7 @@ export function createComplete(context: CompleteContext): OAuthApi['complete'] {
     return connection;
   }
 
-  /** The user sees only whether a retry may help. */
+  /** Users see only whether a retry may help. */
   async function exchange(
     provider: string,
     code: string,
@@ -95,7 +95,7 @@ export function createComplete(context: CompleteContext): OAuthApi['complete'] {
     }
   }
 
-  /** Starts over if the connection's credential has changed. */
+  /** Restarts if the connection's credential has changed. */
   async function storeTokens(
     connectionId: string,
     tokens: OAuth2Secret,
@@ -155,7 +155,7 @@ export function createComplete(context: CompleteContext): OAuthApi['complete'] {
 
 const codeOf = (error: string | undefined) => (error && codePattern.test(error) ? error : 'provider_error');
 
-/** The flow stays open for the browser that started it. */
+/** Stays open for the browser that started. */
 const otherBrowser = () =>
   new SynclineError(
     'FORBIDDEN',
@@ -167,7 +167,6 @@ const otherBrowser = () =>
     },
   );
 
-/** For used, expired, unknown and withdrawn states. */
 const unknownState = () =>
   new SynclineError(
     'EXPIRED',

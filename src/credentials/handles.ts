@@ -17,7 +17,7 @@ interface HandlesContext extends Omit<RefreshContext, 'poolSize'> {
   config: Config['database'];
 }
 
-/** At most a tenth of the token's lifetime. */
+/** At most a tenth of the token's life. */
 const maxMarginMs = 5 * 60 * 1000;
 
 export function createCredentialHandles(
@@ -57,7 +57,7 @@ export function createCredentialHandles(
       return openSecret(vault, row);
     }
 
-    /** A failed read is not kept. */
+    /** Drops a failed read. */
     function remember(opening: Promise<Opened>): Promise<Opened> {
       cached = opening;
       opening.catch(() => {
@@ -68,7 +68,7 @@ export function createCredentialHandles(
 
     async function current(): Promise<Credential> {
       const remembered = cached && (await cached);
-      // Another credential may have replaced it.
+      // It may have been replaced.
       const isExpired = remembered && ports.now() >= endMsOf(remembered);
       const held = remembered && !isExpired ? remembered : await remember(read());
       const fresh = await ensureFresh(held);
@@ -120,7 +120,7 @@ const credentialReplaced = () => new TransientError('The credential was replaced
 
 const endMsOf = ({ row }: Opened) => row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
 
-/** Since the token was stored or refreshed. */
+/** Since storage or refresh. */
 function marginMs({ row }: Opened, endMs: number): number {
   const sinceMs = (row.refreshed_at ?? row.updated_at).getTime();
   return Math.min(maxMarginMs, Math.max(0, endMs - sinceMs) / 10);

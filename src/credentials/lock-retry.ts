@@ -13,8 +13,8 @@ export interface LockRetryContext {
 }
 
 /**
- * Retries `attempt`, which waits at most `briefLockMs`, for as long as a token refresh may hold the row.
- * Sleeping without a connection does not exhaust the pool.
+ * Retries `attempt`, of at most `briefLockMs`, while a token refresh may hold the row. Sleeping without a
+ * connection spares the pool.
  */
 export function retryLockTimeouts<T>(
   { ports, stopping }: LockRetryContext,
@@ -24,7 +24,7 @@ export function retryLockTimeouts<T>(
     ports,
     attempts: 1 + refreshLockTimeoutMs / pauseMs,
     shouldRetry: isLockTimeout,
-    // Jitter spreads callers that started together.
+    // Spreads callers that started together.
     delayMs: (_failures, random) => pauseMs * (0.5 + random),
     signal: stopping,
   });

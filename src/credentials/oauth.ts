@@ -37,16 +37,16 @@ export interface ConsentResult {
 
 /** The OAuth 2 flow of a link: RFC 6749 with PKCE (RFC 7636). */
 export interface OAuthApi {
-  /** A link preview does not consume the link. */
+  /** Does not consume the link. */
   describe(link: string): Promise<ConsentRequest>;
 
   /**
-   * Binds the authorization to `browser`, a secret of 32 to 1000 characters in a cookie or session, which
-   * `complete` requires. Restarting invalidates the previous state.
+   * Binds the flow to `browser`, a secret of 32 to 1000 characters in a cookie or session, required by
+   * `complete`. Invalidates the previous state.
    */
   start(request: { link: string; browser: string }): Promise<StartedConsent>;
 
-  /** Stores the tokens. A state is valid once, in the browser that started. */
+  /** Stores the tokens. A state is valid once, in its browser. */
   complete(callback: ConsentCallback): Promise<ConsentResult>;
 }
 

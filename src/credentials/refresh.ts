@@ -20,34 +20,34 @@ export interface RefreshContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   poolSize: number;
-  /** The database is about to close. */
+  /** The database is closing. */
   closing: AbortSignal;
 }
 
 export interface Refresher {
-  /** Undefined if another refresh is in flight or this one fails: the token is still valid. */
+  /** Undefined if another refresh runs or this one fails: the token is still valid. */
   refreshEarly(held: Opened): Promise<Opened | undefined>;
   /** Throws UnauthorizedError if refused. */
   refreshNow(held: Opened): Promise<Opened>;
 }
 
-/** Each holds a database connection during the token request. */
+/** Each holds a connection during its request. */
 const maxParallel = 4;
-/** Exceeds a token request: waiting transactions get the new tokens. */
+/** Exceeds a token request: waiters get the new tokens. */
 export const refreshLockTimeoutMs = 30_000;
-/** Lock wait plus request; then the server releases the row. */
+/** Lock wait plus request; then the server frees the row. */
 const transactionTimeoutMs = 60_000;
-/** A slow token endpoint must not delay every request of a run. */
+/** A slow endpoint must not delay every request of a run. */
 const earlyPauseMs = 30_000;
 /** Cleared when full: one extra try each. */
 const maxPaused = 10_000;
-/** Over about 50 s, enough for a failover: unstored tokens are lost. */
+/** 50 s, enough for a failover: unstored tokens are lost. */
 const storeAttempts = 9;
 const storePauseMs = (failures: number) => 100 * 2 ** failures;
 
 type Renewed = { opened: Opened } | { refused: string } | undefined;
 
-/** Single flight: in memory within a process, by row lock across processes. */
+/** Single flight: in memory, and by row lock across processes. */
 export function createRefresher(context: RefreshContext): Refresher {
   const { db, ports, vault, log, connectors, poolSize, closing } = context;
   const limit = Math.min(maxParallel, sharesOfPool(poolSize).renewals);
@@ -69,7 +69,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     return renewing;
   }
 
-  /** One hanging provider must not block the others. */
+  /** A hanging provider must not block others. */
   function providerSlotsOf({ row: { provider_slug: provider } }: Opened): Semaphore {
     const slots = providerSlots.get(provider) ?? createSemaphore(Math.max(1, limit - 1));
     providerSlots.set(provider, slots);
@@ -81,7 +81,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     let issued: IssuedTokens | undefined;
     const transaction = db.transaction(
       async (tx): Promise<Renewed> => {
-        // The provider answered: the old refresh token may be invalid.
+        // Answered: the old refresh token may be invalid.
         if (issued) return { opened: await store(tx, issued) };
         const row = await readSealed(tx, { tenantId, id }, lock);
         if (!row) return undefined;
@@ -94,7 +94,7 @@ export function createRefresher(context: RefreshContext): Refresher {
           refresh_token: refreshToken,
         });
         if ('refused' in answer) return refuse(tx, row, answer.refused);
-        // Without a new refresh token, the old one stays valid.
+        // Without a new one, the old one stays valid.
         issued = { row, tokens: { refreshToken, ...scopeOf(stored), ...answer.tokens } };
         return { opened: await store(tx, issued) };
       },
@@ -127,13 +127,13 @@ export function createRefresher(context: RefreshContext): Refresher {
     const now = new Date(ports.now());
     const stored = await storeRenewed(tx, now, { id, generation, expiresAt: expiryOf(tokens), ...sealed });
     if (stored) return { row: stored, secret: tokens };
-    // Committed unacknowledged, or the credential was replaced.
+    // Committed unacknowledged, or replaced.
     const current = await readSealed(tx, { tenantId, id });
     if (!current) throw credentialGone();
     return openSecret(vault, current);
   }
 
-  /** The old refresh token may be invalid: keep the new one. */
+  /** The old refresh token may be invalid. */
   async function retryStore(issued: IssuedTokens, cause: unknown): Promise<Renewed> {
     const attempt = async () => ({ opened: await db.transaction((tx) => store(tx, issued)) });
     return retry(attempt, {
@@ -171,7 +171,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     async refreshNow(held) {
       for (let joined = inFlight.get(held.row.id); joined; joined = inFlight.get(held.row.id)) {
         const renewed = await joined;
-        // It may have read only the generation held here.
+        // It may have read the generation held here.
         const isConclusive = renewed && !('opened' in renewed && !isNewer(renewed.opened, held));
         if (isConclusive) return outcomeOf(renewed);
       }
@@ -192,7 +192,7 @@ function outcomeOf(renewed: NonNullable<Renewed>): Opened {
   return renewed.opened;
 }
 
-/** Transient: the next try reads the current credential. */
+/** The next try reads the current credential. */
 export const credentialGone = () => new TransientError('The credential was deleted.');
 
 export const refusedError = (reason: string | null) =>

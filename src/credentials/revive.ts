@@ -7,13 +7,13 @@ import type { Queryable } from '../store/database.ts';
 import { wakeExecutors } from '../store/wake.ts';
 import { formatInstant } from '../values/instant.ts';
 
-/** Per transaction; bounds lock time. */
+/** Bounds lock time. */
 export const reviveBatch = 200;
 
 interface Revival {
   now: Date;
   rows: readonly WaitingConnection[];
-  /** Being authorized by a user: higher priority. */
+  /** A user authorizes it: higher priority. */
   connectionId?: string | undefined;
   reason: string;
   record: Recorder;
@@ -21,7 +21,7 @@ interface Revival {
   note?: AuditNote | undefined;
 }
 
-/** Also for active ones: `next_run_at` may be an interval away. */
+/** Also active ones: `next_run_at` may be an interval away. */
 export async function revive(tx: Queryable, revival: Revival): Promise<void> {
   const { now, rows, connectionId, reason, record, newId, note } = revival;
   const waiting = rows.filter(({ status }) => status === 'needs_auth');

@@ -13,14 +13,14 @@ import type { Vault } from './vault.ts';
 
 export interface RotationProgress {
   rotated: number;
-  /** No configured key decrypts them; unchanged. */
+  /** No configured key decrypts them. */
   unopened: number;
 }
 
-/** Per transaction; bounds lock time. */
+/** Bounds lock time. */
 const batchSize = 100;
 
-/** The first pass skips locked rows, the second waits for them. It can be stopped and restarted. */
+/** The first pass skips locked rows, the second waits. Restartable. */
 export async function rotateKeys(
   context: { db: Database; vault: Vault },
   onProgress: (progress: RotationProgress) => void,
@@ -36,7 +36,7 @@ export async function rotateKeys(
       { limit: batchSize, skip: true },
       { limit: 1, skip: false },
     ]) {
-      // Both passes see unopened rows: count in the second.
+      // Both passes see unopened rows.
       const counts = { rotated: 0, unopened: 0 };
       let after: string | undefined;
       do {

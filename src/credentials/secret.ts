@@ -14,7 +14,7 @@ export interface Opened {
 export const contextOf = ({ tenantId, id }: { tenantId: string; id: string }) =>
   `credentials/${tenantId}/${id}`;
 
-/** A missing key is transient (other processes may have it), a damaged secret permanent. */
+/** A missing key is transient (other processes may have it), damage permanent. */
 export function openSecret(vault: Vault, row: SealedRow): Opened {
   try {
     const context = contextOf({ tenantId: row.tenant_id, id: row.id });

@@ -18,7 +18,7 @@ import type { OAuthApi } from './oauth.ts';
 
 export type StartContext = Omit<AuthorizeContext, 'caller' | 'config'>;
 
-/** Shorter ones could be guessed. */
+/** Shorter ones are guessable. */
 const [minProof, maxProof] = [32, 1000];
 
 export function createStart({
@@ -63,7 +63,7 @@ export function createStart({
         if (row.browser && !row.browser.equals(proof)) throw startedElsewhere();
         const context = consentContext(row.tenant_id, linkHash);
         const consent: ConsentState = { ...found.consent, verifier };
-        // Restarting does not extend the expiry.
+        // Restarting keeps the expiry.
         const expiresAt = row.browser ? row.expires_at : new Date(ports.now() + authorizationTtlMs);
         const started = { link: linkHash, providerState: hashOf(state), browser: proof, expiresAt };
         await startAuthorization(tx, { ...started, ...vault.seal(context, consent) });
@@ -75,7 +75,7 @@ export function createStart({
   };
 }
 
-/** Connector parameters first: they cannot override state and PKCE. */
+/** Connector parameters first: cannot override state or PKCE. */
 function consentUrl(
   oauth2: OAuth2,
   { redirectUri, state, challenge }: { redirectUri: string; state: string; challenge: string },
@@ -104,7 +104,6 @@ function requireProof(browser: unknown): asserts browser is string {
     });
 }
 
-/** For finished, expired, unknown and withdrawn links. */
 const expiredLink = () =>
   new SynclineError('EXPIRED', 'This link was already used, was withdrawn, or is older than 10 minutes.', {
     hint: 'Go back to where you found it and start again.',

@@ -6,14 +6,14 @@ import { maxTokenResponseBytes } from '../values/limits.ts';
 export type TokenAnswer = { tokens: OAuth2Secret } | { refused: string };
 export type OAuth2Secret = Extract<Secret, { type: 'oauth2' }>;
 
-/** A refresh holds a row lock; its transaction ends after 60 s. */
+/** A refresh holds a row lock for at most 60 s. */
 const tokenRequestTimeoutMs = 20_000;
-/** Ten years; larger numbers overflow Date. */
+/** Ten years; more overflows Date. */
 const maxLifeSeconds = 10 * 365 * 86_400;
 
 /**
- * The user must consent again. Not `access_denied` or Slack's `invalid_auth`: gateways and IP filters return
- * them.
+ * The user must consent again. Without `access_denied` and Slack's `invalid_auth`, which gateways and IP
+ * filters return.
  */
 const grantErrors = new Set([
   // RFC 6749, and 6750 as some use it.
@@ -84,7 +84,7 @@ async function send(
   try {
     const response = await fetch(oauth2.tokenUrl, {
       method: 'POST',
-      // Client secret and tokens must not reach a redirect target.
+      // Secrets must not reach a redirect target.
       redirect: 'manual',
       headers: {
         accept: 'application/json',
@@ -118,13 +118,13 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** RFC 6749, 2.3.1: both are form-encoded. */
+/** RFC 6749, 2.3.1: form-encoded. */
 function basic(id: string, secret: string): string {
   const [user, password] = [id, secret].map((text) => new URLSearchParams({ a: text }).toString().slice(2));
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
-/** Some providers send forms despite `accept`. */
+/** Some send forms despite `accept`. */
 function parsed(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);

@@ -11,11 +11,11 @@ export interface Vault {
 }
 
 const cipher = 'aes-256-gcm';
-/** Random nonces allow about 2^32 encryptions per key. */
+/** Random nonces allow 2^32 encryptions per key. */
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The row name is authenticated (AAD): a ciphertext decrypts in no other row or tenant. */
+/** The row name is authenticated (AAD): a ciphertext decrypts in no other row. */
 export function createVault(texts: readonly string[]): Vault {
   const keys = parseKeys(texts);
   if (!keys)
@@ -45,7 +45,7 @@ export function createVault(texts: readonly string[]): Vault {
         const text = [opening.update(sealed.subarray(nonceBytes, -tagBytes)), opening.final()];
         return JSON.parse(Buffer.concat(text).toString()) as unknown;
       } catch {
-        // A JSON parse error quotes the secret.
+        // A parse error quotes the secret.
         throw unopened(context, keyId);
       }
     },

@@ -13,7 +13,7 @@ export interface SignalsFilter {
 
 export interface ListedSignals extends SignalsFilter, PageRequest {
   jobId?: string | undefined;
-  /** Inclusive; by the time in the id. */
+  /** Inclusive, by the time in the id. */
   since?: Date | undefined;
   /** Exclusive. */
   until?: Date | undefined;
@@ -23,8 +23,8 @@ export interface ListedSignals extends SignalsFilter, PageRequest {
 
 export interface FeedOptions extends SignalsFilter {
   /**
-   * A feed cursor, `beginning` or `latest`. Default: the consumer's cursor, else `beginning`. Ignored by
-   * `feed()` for an existing consumer.
+   * A feed cursor, `beginning` or `latest`. Default: the consumer's cursor, else `beginning`. `feed()`
+   * ignores it for an existing consumer.
    */
   after?: string | undefined;
   /** Stores the cursor under this name. */
@@ -35,20 +35,20 @@ export interface FeedOptions extends SignalsFilter {
 export interface FeedRead extends FeedOptions {
   /** 1 to 100. */
   limit?: number | undefined;
-  /** Up to 8 MB. At least one signal is returned, whatever its size. */
+  /** Up to 8 MB. Returns at least one signal. */
   maxBytes?: number | undefined;
   /** False: omit payloads. */
   payload?: boolean | undefined;
-  /** Waits up to 30 s for a signal. */
+  /** Waits for a signal, up to 30 s. */
   waitMs?: number | undefined;
 }
 
-/** Runs around each read of a page, so that a server can bound the pages in memory. */
+/** Runs around each page read: a server can bound the pages in memory. */
 export type PageReadWrapper = <Found extends { items: readonly unknown[] }>(
   advance: () => Promise<Found>,
 ) => Promise<Found>;
 
-/** The types of payloads hold for payloads that are read. */
+/** Payload types hold only for payloads that are read. */
 interface WithPayload {
   payload?: true | undefined;
 }
@@ -59,14 +59,14 @@ export interface FeedPage<Found = FeedSignal> {
 }
 
 export interface SignalsApi<C extends Connector = Connector> {
-  /** Throws NOT_FOUND if the caller sees no such signal. */
+  /** Throws NOT_FOUND if the caller sees none. */
   get(id: string): Promise<TypedSignal<C, StoredSignal>>;
 
   /** Newest first. */
   list(request?: ListedSignals & WithPayload): Promise<Page<TypedSignal<C, StoredSignal>>>;
   list(request?: ListedSignals): Promise<Page<StoredSignal>>;
 
-  /** A page in commit order. Move the consumer after processing the signals. */
+  /** A page in commit order. Move the consumer after processing it. */
   read(
     options?: FeedRead & WithPayload,
     wrapRead?: PageReadWrapper,
@@ -74,26 +74,26 @@ export interface SignalsApi<C extends Connector = Connector> {
   read(options?: FeedRead, wrapRead?: PageReadWrapper): Promise<FeedPage>;
 
   /**
-   * In commit order until `signal` aborts or the loop is left. With a consumer, the cursor is saved when
-   * the next signal is requested: a crash repeats only the current one. An existing consumer is taken over.
+   * In commit order until `signal` aborts or the loop is left. Saves a consumer's cursor when the next signal
+   * is requested: a crash repeats only the current one. Takes over an existing consumer.
    */
   feed(options?: FeedOptions): AsyncGenerator<TypedSignal<C, FeedSignal>>;
 }
 
-/** Named cursors of feed readers. */
+/** Named feed cursors. */
 export interface ConsumersApi {
-  /** Throws NOT_FOUND if the caller has no such consumer. */
+  /** Throws NOT_FOUND if the caller has none. */
   get(name: string): Promise<Consumer>;
 
   /** Ordered by name. */
   list(request?: PageRequest): Promise<Page<Consumer>>;
 
   /**
-   * `after`: a feed cursor, `beginning` or `latest`. Creates the consumer if needed. Only moves by name are
-   * audited: readers acknowledge continuously.
+   * `after`: a feed cursor, `beginning` or `latest`. Creates the consumer if needed. Audited, unlike
+   * continuous acknowledgements.
    */
   move(name: string, after: string, note?: AuditNote): Promise<Consumer>;
 
-  /** Deletes the position; a reader of this name then fails with CONFLICT. */
+  /** Deletes the position; its reader then fails with CONFLICT. */
   remove(name: string, note?: AuditNote): Promise<void>;
 }

@@ -18,11 +18,11 @@ import type { FeedReader, Outlook } from './reader.ts';
 import { checkedFilter } from './signals.ts';
 import type { FeedWatch, Waited } from './watch.ts';
 
-/** While a transaction is committing. */
+/** While a transaction commits. */
 const committingPollMs = 20;
 /** Proxies cut longer requests. */
 const maxWaitMs = 30_000;
-/** Skips 1,000 commits without matching signals. */
+/** Skips 1,000 commits without matches. */
 const maxSteps = 20;
 const idlePollMs = 10_000;
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { SynclineError } from '../contract/errors.ts';
 import type { FeedPlace, FeedProof, FeedSnapshot, FeedStart } from '../store/feed.ts';
 
-/** 48 bits; positions are reused after a restore. */
+/** 48 bits; a restore reuses positions. */
 const markLength = 8;
 
 export const proofOf = (batch: string | null, epoch: number): FeedProof => ({
@@ -16,8 +16,8 @@ export const placeAtStart = ({ position, batch, epoch }: FeedStart): FeedPlace =
 });
 
 /**
- * Throws `EXPIRED` unless the feed still has everything after the place. A position names a batch that was
- * read, or the feed's start; without that batch, the database was restored.
+ * Throws `EXPIRED` unless the feed has everything after the place. A position names a batch that was read, or
+ * the feed's start; without that batch, the database was restored.
  */
 export function verified(place: FeedPlace, look: FeedSnapshot): FeedPlace {
   const { position, within, proof } = place;
@@ -34,7 +34,7 @@ export function verified(place: FeedPlace, look: FeedSnapshot): FeedPlace {
 const batchAt = (position: number, reached: FeedSnapshot['reached']) =>
   reached?.position === position ? reached.batch : undefined;
 
-/** Cursors of earlier releases have no proof. */
+/** Earlier releases wrote no proof. */
 function withProof(place: FeedPlace, { start, reached, lastAssigned }: FeedSnapshot): FeedPlace {
   const { position, within } = place;
   if (position === start.position) return placeAtStart(start);

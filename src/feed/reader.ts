@@ -13,15 +13,15 @@ import {
 import { deleted, placeAtStart, proofOf, verified } from './proof.ts';
 
 const batchesPerStep = 50;
-/** For `latest`: half a second at 2,000 commits a second. */
+/** For `latest`: 0.5 s at 2,000 commits a second. */
 const latestLookBack = 1000;
 
-/** `committing`: a gap may be filled, poll soon. `end`: wait for new positions. */
+/** `committing`: a gap may fill, poll soon. `end`: wait for new positions. */
 export type Outlook = 'more' | 'committing' | 'end';
 
 export interface FeedItem {
   row: FeedRow;
-  /** Continues after this signal. */
+  /** After this signal. */
   place: FeedPlace;
 }
 
@@ -32,18 +32,18 @@ interface Step {
 }
 
 export interface FeedReader {
-  /** Before any committing transaction: repeats a few signals, misses none. */
+  /** Before committing transactions: repeats a few signals, misses none. */
   latest(db: Database): Promise<FeedPlace>;
   step(db: Database, after: FeedPlace, page: Omit<FeedPage, 'within'>): Promise<Step>;
 }
 
 /**
- * Stops at gaps that may still be filled: a transaction gets its position while it commits. A missing one
- * belongs to a committing or failed transaction, or to none (sequences skip values after a crash). Once all
- * transactions that ran when the gap was first seen have ended, it is permanent.
+ * Stops at gaps that may still fill: a transaction gets its position while it commits. A missing one belongs
+ * to a committing or failed transaction, or to none (sequences skip values after a crash). It is permanent
+ * once all transactions that ran when it was first seen have ended.
  */
 export function createFeedReader(): FeedReader {
-  /** Transaction id bounds, keyed by the batch after the gap: a restore reuses positions. */
+  /** Transaction id bounds by the batch after the gap: a restore reuses positions. */
   const gaps = new Map<string, bigint>();
 
   function readable(from: number, { batches, begunBelow, allEndedBelow }: FeedSnapshot): Batch[] {
@@ -51,18 +51,18 @@ export function createFeedReader(): FeedReader {
     for (const [i, { position, batch }] of batches.entries()) {
       if (position > expected) {
         const firstSeen = gaps.get(batch) ?? begunBelow;
-        // Ids are lower on a server restored from a dump.
+        // A restore from a dump lowers ids.
         const begun = firstSeen < begunBelow ? firstSeen : begunBelow;
         gaps.set(batch, begun);
         if (allEndedBelow < begun) return batches.slice(0, i);
       }
-      // Below the start of the feed, gaps do not matter.
+      // Below the feed's start, gaps do not matter.
       expected = Math.max(expected, position + 1);
     }
     return batches;
   }
 
-  /** Dropped gaps are only waited for again. */
+  /** Dropped gaps are waited for again. */
   function trimGaps(): void {
     if (gaps.size <= maxGaps) return;
     for (const batch of [...gaps.keys()].slice(0, gaps.size - maxGaps)) gaps.delete(batch);
@@ -110,7 +110,7 @@ export function createFeedReader(): FeedReader {
 
 const maxGaps = 1000;
 
-/** `within` only if more of the batch follows. */
+/** `within` if more of the batch follows. */
 function placeBehind({ position, next_position, tenant_id: tenantId, id }: FeedRow): FeedPlace {
   return next_position === position ? { position, within: { tenantId, id } } : { position };
 }

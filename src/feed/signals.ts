@@ -85,7 +85,7 @@ export function createSignals({
 
 const filterKeys = ['tenantId', 'connectionId', 'provider', 'kind', 'jobId'];
 
-/** A misspelt filter would match all signals. */
+/** A misspelt filter matches everything. */
 export function checkedFilter({ since, until, ...filter }: Omit<ListedSignals, 'payload'>): SignalFilter {
   const unknown = Object.keys(filter).find((key) => !filterKeys.includes(key));
   if (unknown !== undefined)

@@ -1,6 +1,6 @@
 import type { Connector } from '../contract/connector.ts';
 
-/** A union over `provider` and `kind`. Connectors without signal schemas have any kind and payload. */
+/** A union over `provider` and `kind`. Without signal schemas: any kind and payload. */
 export type TypedSignal<C extends Connector, Base> = [C] extends [never]
   ? Base
   : C extends Connector<infer Provider, unknown, infer Payloads>

@@ -3,22 +3,22 @@ import type { Ports } from '../platform/ports.ts';
 import type { Queryable } from '../store/database.ts';
 import { lastPosition } from '../store/feed.ts';
 
-/** Shared by all readers of a process. */
+/** For all readers of a process. */
 const pollMs = 200;
-/** Rechecks invisible positions once a second. */
+/** Rechecks once a second. */
 const pollsPerWake = 5;
 
 export interface Waited {
   /** Read up to here. */
   beyond: number;
-  /** Of the previous wait; 0 at first. */
+  /** Of the previous wait; first 0. */
   known: number;
 }
 
 export interface FeedWatch {
   /**
-   * Resolves with the last assigned position when it differs from `beyond`, on timeout or abort. Passed as
-   * `known`, it wakes the reader only on change or for a recheck.
+   * Resolves with the last assigned position when it differs from `beyond`, on timeout or abort. As `known`,
+   * it wakes the reader only on change or for a recheck.
    */
   wait(waited: Waited, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
@@ -35,16 +35,16 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }):
     if (!isPolling) return Number.POSITIVE_INFINITY;
     const position = await lastPosition(db).catch(() => undefined);
     if (position === undefined) {
-      // The readers' next reads report the error.
+      // The next reads report the error.
       for (const reader of [...waiting]) reader.wake(reader.known);
       return pollMs;
     }
     unchangedPolls = position === lastPolled ? unchangedPolls + 1 : 0;
     lastPolled = position;
-    // An assigned position may never appear (failed, or skipped after a crash).
+    // It may never appear (failed, or skipped after a crash).
     const isRecheckDue = unchangedPolls === 1 || unchangedPolls % pollsPerWake === 0;
     for (const reader of [...waiting]) {
-      // Also lower: after a restore the reader's next read reports it.
+      // Also lower: after a restore, reads report it.
       if (position !== reader.beyond && (position !== reader.known || isRecheckDue)) reader.wake(position);
     }
     return pollMs;
@@ -63,7 +63,7 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }):
       };
       const reader = { beyond, known, wake };
       waiting.add(reader);
-      // A paused poll serves new readers too.
+      // A paused poll serves new readers.
       if (!isPolling) polls.wake();
       await ports.sleep(timeoutMs, wakeSignal);
       waiting.delete(reader);

@@ -1,10 +1,9 @@
 import type { Lane, ReadyRow } from '../store/claims.ts';
 
 export interface ClaimScan {
-  /** Undefined: a full scan. */
+  /** Undefined: full scan. */
   lanes: readonly Lane[] | undefined;
   rows: readonly ReadyRow[];
-  /** The scan returned `limit` rows. */
   isFull: boolean;
   tookMs: number;
 }
@@ -14,15 +13,15 @@ export interface ClaimPosition {
   record(scan: ClaimScan, nowMs: number): void;
 }
 
-/** A slower scan has read many dead index entries. */
+/** Slower: the scan read many dead index entries. */
 const slowMs = 50;
 const slowMsPerJob = 0.5;
 const maxFullScanShare = 1 / 20;
 
 /**
- * A long-lived snapshot pins the dead index entries of claimed jobs, which every claim would read again.
- * After a slow scan, start at each lane's first live position until the next full scan, 20 × its
- * duration later. Jobs before it, or in new lanes, wait for that scan.
+ * An old snapshot pins the dead index entries of claimed jobs, which every claim would read. After a slow
+ * scan, claims start at each lane's first live position until the next full scan, 20 × its duration later.
+ * Earlier jobs and new lanes wait for it.
  */
 export function createClaimPosition(): ClaimPosition {
   let lanes: readonly Lane[] | undefined;
@@ -57,6 +56,6 @@ function advance(lanes: readonly Lane[], first: readonly Lane[]): Lane[] {
   return lanes.map((lane) => found.get(keyOf(lane)) ?? lane);
 }
 
-/** `toISOString` writes other years in a format Postgres cannot read. */
+/** Postgres cannot read other years of `toISOString`. */
 const lowerBound = (at: Date) =>
   at.getUTCFullYear() > 0 && at.getUTCFullYear() < 10_000 ? at.toISOString() : '-infinity';

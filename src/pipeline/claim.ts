@@ -41,11 +41,11 @@ export interface ClaimedJob {
   startedAt: Date;
   /** Of the latest incremental job. */
   lastEndedAt: Date | undefined;
-  /** For a budget; its due time is not stored. */
+  /** For a budget; has no due time. */
   wasParked: boolean;
   /** EXE-9. */
   isSuspect: boolean;
-  /** JSON text. Each reader parses its own value: a connector may modify it. */
+  /** JSON text. Each reader parses its own copy: a connector may modify it. */
   cursor: string | undefined;
   connection: {
     externalId: string | undefined;
@@ -57,7 +57,7 @@ export interface ClaimedJob {
   };
 }
 
-/** Per transaction; bounds its duration. */
+/** Bounds the transaction's duration. */
 const maxBackoffsEnded = 1000;
 
 /** EXE-13: before the correction. */
@@ -68,7 +68,7 @@ export interface Claim {
   foreign: ForeignJob[];
   /** More jobs may be ready. */
   full: boolean;
-  /** Jobs were moved to a later claim: an empty one is not contention. */
+  /** Jobs moved to a later claim: an empty one is not contention. */
   progressed: boolean;
 }
 
@@ -76,7 +76,7 @@ export interface ClaimRequest {
   processId: string;
   claimId: string;
   limit: number;
-  /** Up to `limit` per lane: the first jobs are locked. */
+  /** Up to `limit` per lane, as the first jobs are locked. */
   scanAll: boolean;
   position: ClaimPosition;
   /** A `retry_after` may have passed. */
@@ -85,7 +85,7 @@ export interface ClaimRequest {
   takesSuspect: boolean;
 }
 
-/** Claims wait only for uncommitted unique index entries. */
+/** Only uncommitted unique index entries block a claim. */
 const claimLockTimeoutMs = 1000;
 
 /** EXE-1 to EXE-3. */
@@ -99,7 +99,7 @@ export async function claim(
     return await db.transaction(
       async (tx) => {
         const { now } = tx;
-        // EXE-2: the order is known once all ended backoffs are queued.
+        // EXE-2: order needs all ended backoffs queued.
         if (
           endsBackoffs &&
           (await endBackoffs(tx, { now, providers, limit: maxBackoffsEnded })) === maxBackoffsEnded
@@ -142,21 +142,21 @@ export async function claim(
       },
     );
   } catch (error) {
-    // Another client started a job without locking its connection.
+    // Another client started a job without the connection's lock.
     if (isConflict(error) || violatedConstraint(error) === 'idx_sync_jobs_running') return nothing;
     throw error;
   }
 }
 
-/** `full`, so that the caller claims again. */
+/** `full`: the caller claims again. */
 const nothing: Claim = { jobs: [], foreign: [], full: true, progressed: false };
 
-/** EXE-9: one suspect at a time limits the jobs lost with the process. */
+/** EXE-9: one suspect at a time limits the jobs lost with a process. */
 function surplusSuspects(rows: ReadyRow[], takesSuspect: boolean): Set<ReadyRow> {
   return new Set(rows.filter((row) => isSuspect(row.losses)).slice(takesSuspect ? 1 : 0));
 }
 
-/** Suspects leave the head of their lane and return one by one. */
+/** Suspects leave the head of the lane and return one by one. */
 const deferStepMs = 2000;
 const maxDeferMs = 60_000;
 
@@ -169,7 +169,7 @@ function deferrals(rows: ReadyRow[], now: Date) {
 
 type ForeignRow = Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>;
 
-/** EXE-13: later claims find them in the right lane. */
+/** EXE-13: later claims find them in their lane. */
 async function returnToOwners(tx: Queryable, now: Date, foreign: ForeignRow[]): Promise<void> {
   if (foreign.length === 0) return;
   await correctOwners(
@@ -180,7 +180,7 @@ async function returnToOwners(tx: Queryable, now: Date, foreign: ForeignRow[]): 
   await wakeExecutors(tx);
 }
 
-/** EXE-13: for providers without a connector here, which possibly no claim finds. Returns the originals. */
+/** EXE-13: of providers without a connector here, which perhaps no claim finds. Returns the originals. */
 export async function rescueForeign(
   db: Queryable,
   now: Date,
@@ -199,7 +199,7 @@ const foreignJob = (row: ForeignRow): ForeignJob => ({
   providerSlug: row.provider_slug,
 });
 
-/** Well below the lease, but enough for a busy database. */
+/** Well below the lease, enough for a busy database. */
 export function statementTimeoutMs({ leaseSeconds }: Config['executor']): number {
   return Math.min(15_000, Math.max(5000, leaseSeconds * 500));
 }
@@ -208,7 +208,7 @@ function byOrder(a: ReadyRow, b: ReadyRow): number {
   return b.priority - a.priority || a.scheduled_at.getTime() - b.scheduled_at.getTime();
 }
 
-/** EXE-3. The first, once running, blocks the others. */
+/** EXE-3. The first blocks the others. */
 function onePerConnection(rows: ReadyRow[]): ReadyRow[] {
   const seen = new Set<string>();
   return rows.filter((row) => !seen.has(row.connection_id) && seen.add(row.connection_id));

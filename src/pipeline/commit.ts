@@ -20,7 +20,7 @@ import type { CheckedSignal } from './result.ts';
 import { measure } from './statistics.ts';
 import { hintPriority } from './trigger.ts';
 
-/** The commit queue then retries the run alone. */
+/** Then the commit queue retries the run alone. */
 const commitLockTimeoutMs = 1000;
 
 export interface Settlement {
@@ -32,12 +32,12 @@ export interface Settlement {
 }
 
 export interface Committed {
-  /** By job; includes earlier, unacknowledged commits. */
+  /** By job; includes unacknowledged commits. */
   stored: Map<string, { signals: number }>;
   followUps: number;
 }
 
-/** EXE-5: one transaction. Runs that lost their claim write nothing and are not in `stored`. */
+/** EXE-5: one transaction. Runs without their claim write nothing and are not in `stored`. */
 export async function commit(context: ExecutorContext, settlements: Settlement[]): Promise<Committed> {
   const { db, ports, config } = context;
   return db.transaction(
@@ -46,7 +46,7 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       const rows = await lockRunsOf(tx, settlements);
       const claimed = settlements.filter(({ job }) => rows.get(job.id)?.claim_id === job.claimId);
       const holding = claimed.filter(({ job }) => isRunning(rows.get(job.id)));
-      // Settled by an earlier, unacknowledged commit.
+      // Settled by an unacknowledged commit.
       const earlier = claimed.filter(({ job }) => !isRunning(rows.get(job.id)));
       const stored = new Map(earlier.map(({ job }) => [job.id, { signals: 0 }]));
       if (holding.length === 0) return { stored, followUps: 0 };
@@ -91,7 +91,7 @@ interface JobEnds {
   followUps: FollowUp[];
 }
 
-/** Triggers stay off for jobs that end; they decide whether requeued jobs and follow-ups are blocked. */
+/** Triggers are off for jobs that end; they decide whether requeued jobs and follow-ups are blocked. */
 async function endJobs(tx: Queryable, now: Date, { holding, counts, followUps }: JobEnds): Promise<void> {
   const isRequeued = ({ verdict }: Settlement) => verdict.outcome === 'requeued';
   const end = (settlement: Settlement) => jobEnd(settlement, counts.get(settlement.job.id) ?? 0);
@@ -111,7 +111,7 @@ function connectionWrite({ job, verdict }: Settlement) {
 }
 
 const statusOf = { succeeded: 'succeeded', failed: 'failed', requeued: 'queued' } as const;
-/** The `int` column's range. */
+/** Range of `int`. */
 const maxAttempts = 2 ** 31 - 1;
 
 function jobEnd({ job, verdict }: Settlement, signals: number) {
@@ -130,11 +130,11 @@ function jobEnd({ job, verdict }: Settlement, signals: number) {
 const isParked = ({ error }: Verdict) => error?.parked === true;
 const errorText = ({ error }: Verdict) => (error ? JSON.stringify(error) : null);
 
-/** Spreads concurrent transactions over several rows. */
+/** Concurrent transactions write different rows. */
 const rollupSlots = 8;
 const startOfMinute = (at: Date) => new Date(Math.floor(at.getTime() / 60_000) * 60_000);
 
-/** Last in a transaction: its row locks block other commits. */
+/** Last: its row locks block other commits. */
 export async function addStatistics(
   tx: Queryable,
   now: Date,
@@ -146,7 +146,7 @@ export async function addStatistics(
 
 const maxKeptFailures = 100;
 
-/** Retried failures and connector logs, but not parked runs: parking can repeat indefinitely. */
+/** Retried failures and connector logs. Not parked runs, which may repeat indefinitely. */
 async function recordAttempts(tx: Queryable, now: Date, settlements: Settlement[]): Promise<void> {
   const recorded = settlements
     .filter(({ verdict }) => !isParked(verdict))
@@ -173,7 +173,7 @@ function attemptOf({ job, verdict, log }: Settlement): NewAttempt {
 
 /** Bounds the statement's duration. */
 const signalsPerStatement = 2000;
-/** Bounds memory: the driver copies each parameter several times. */
+/** Bounds memory: the driver copies parameters several times. */
 const bytesPerStatement = 4 * 1024 * 1024;
 
 interface JobSignals {
@@ -181,7 +181,6 @@ interface JobSignals {
   verdict: { signals: readonly CheckedSignal[] };
 }
 
-/** Returns new signals by job. */
 export async function storeSignals(
   tx: Queryable,
   now: Date,
@@ -211,7 +210,7 @@ export async function storeSignals(
   return counts;
 }
 
-/** EXE-6 and the requested rerun; one job if of the same type. */
+/** EXE-6 and the requested rerun, merged if of one type. */
 function followUpsOf(
   { job, verdict }: Settlement,
   held: RunRow | undefined,
@@ -228,7 +227,7 @@ function followUpsOf(
     const isRerun = rerun !== undefined && followUp.type === job.type;
     const priority = isRerun ? Math.max(job.priority, rerun) : job.priority;
     jobs.push({ id: newId(), ...common, ...followUp, priority, hinted });
-    // The next page keeps the hint: this walk may have passed the changed record.
+    // Keeps the hint: this walk may have passed the changed record.
     if (isRerun) return jobs;
   }
   if (rerun !== undefined)

@@ -9,7 +9,7 @@ import { readTimetable, type Timetable } from '../schedule/timetable.ts';
 import { type DuePosition, type DueRow, lockDue } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 
-/** Locked until the transaction ends. */
+/** Locked. */
 export interface DueConnection {
   id: string;
   isOverdue: boolean;
@@ -32,7 +32,7 @@ export async function takeDue(
     bounds: IntervalBounds;
   },
 ): Promise<{ due: DueConnection[]; last: DuePosition | undefined; writesDueAt: boolean }> {
-  // SCH-2: look one tick ahead.
+  // SCH-2: one tick ahead.
   const horizon = new Date(query.nowMs + query.tickIntervalSeconds * 1000);
   const rows = await lockDue(tx, {
     now: new Date(query.nowMs),
@@ -67,7 +67,7 @@ function readRow(row: DueRow, bounds: IntervalBounds): Pick<DueConnection, 'sync
   return { sync: more.length > 0 ? { ...sync, invalid: [...more, ...sync.invalid] } : sync, timetable };
 }
 
-/** Truncated JSON stays text and fails validation. */
+/** Truncated JSON fails validation as text. */
 function fromJson(text: string | null): unknown {
   if (text === null) return undefined;
   try {

@@ -8,10 +8,7 @@ import { formatInstant } from '../values/instant.ts';
 import type { DueConnection } from './due.ts';
 import type { PlannedJob } from './plan.ts';
 
-/**
- * Inserts the jobs and writes the connections' next run. `blocked`: a job is pending already (SCH-7).
- * `deferred`: without a job (SCH-12).
- */
+/** `blocked`: a job is pending (SCH-7). `deferred`: without a job (SCH-12). */
 export async function enqueue(
   tx: Queryable,
   planned: PlannedJob[],
@@ -56,7 +53,7 @@ function syncPatch(job: PlannedJob, config: Config['scheduler'], nowMs: number) 
       ...(!job.isDeferred && { last_jitter_seconds: job.jitterSeconds }),
       ...repairs(job.connection, config),
     }),
-    // Due again before the next tick, while its job is pending.
+    // Due again before the next tick, its job pending.
     waitsForJob: job.nextRunAtMs <= horizonMs,
     clearSchedule: isWrong(job.connection, 'schedule'),
   };

@@ -30,7 +30,7 @@ interface JobError {
   name: string;
   message: string;
   at: string;
-  /** Waits for a budget; not a failure. */
+  /** Waits for a budget: no failure. */
   parked?: true;
 }
 
@@ -60,7 +60,7 @@ function judgePage(job: ClaimedJob, page: Page, circumstances: Circumstances): V
   };
 }
 
-/** EXE-7: the provider's pause before the next page, or a longer existing one. */
+/** EXE-7: the provider's pause, or a longer existing one. */
 function pauseAfter(
   { retryAfterSeconds }: Page,
   { policy, nowMs, random }: Circumstances,
@@ -98,14 +98,14 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
     case 'permanent':
       return failed;
     case 'cursor_expired':
-      // Without a cursor, another full sync would loop.
+      // Already without a cursor: another full sync would loop.
       if (effectiveCursor(job) === undefined) return { ...failed, outcome: 'requeued', retryAfter };
       return {
         ...failed,
         followUp: {
           type: 'full',
           cursor: null,
-          // Mid-walk: back off, as the next full sync may expire again.
+          // Mid-walk: the next full sync may expire again.
           retryAfter: job.cursor === undefined ? null : retryAfter,
           keepsPause: true,
         },
@@ -155,7 +155,7 @@ function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): 
 }
 
 function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'name' | 'message'> {
-  // Before truncating: a truncated secret would not be recognised.
+  // First: a truncated secret would not be recognised.
   const storable = (text: unknown, length: number) =>
     truncate(hide(String(text).slice(0, 10 * maxErrorLength)), length);
   if (thrown instanceof Error) {
@@ -166,6 +166,6 @@ function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'na
   return { name: 'Error', message: storable(`The connector threw ${shown}.`, maxErrorLength) };
 }
 
-/** UTF-8 encoding replaces a lone surrogate from slice(). */
+/** UTF-8 replaces a lone surrogate from slice(). */
 const truncate = (text: string, length: number) =>
   Buffer.from(text.slice(0, length)).toString().replaceAll('\0', '\uFFFD');

@@ -18,11 +18,11 @@ interface DeathError {
   name: string;
   message: string;
   at: string;
-  /** Visible to operators only. */
+  /** Operators only. */
   deaths: Omit<Loss, 'process'>[];
 }
 
-/** Several consecutive process deaths. */
+/** Several process deaths in a row. */
 export interface PoisonJob {
   jobId: string;
   connectionId: string;
@@ -36,15 +36,15 @@ export interface PoisonJob {
 
 type Context = Pick<ExecutorContext, 'ports' | 'rateLimit'>;
 
-/** Jobs of a live process; not a death. */
+/** Of a live process: no death. */
 export async function requeueLost(tx: Queryable, now: Date, lost: LostJob[]): Promise<void> {
   await recordAll(tx, now, lost, null);
   await requeueJobs(tx, now, lost.map(requeueNow));
 }
 
 /**
- * EXE-9: jobs of a dead process. From the second consecutive death they back off, after the fifth they
- * fail; both are returned.
+ * EXE-9: of a dead process. From the second death in a row, jobs back off; after the fifth, they fail.
+ * Returns both.
  */
 export async function settleDead(
   context: Context,
@@ -95,7 +95,7 @@ const requeueNow = ({ id }: LostJob) => ({ jobId: id, retryAfter: null, error: n
 async function recordAll(tx: Queryable, now: Date, lost: LostJob[], error: string | null): Promise<void> {
   const ids = lost.map((job) => job.id);
   await recordLost(tx, now, ids, error);
-  // Process deaths count no attempt: nothing else bounds these rows.
+  // Deaths count no attempt: nothing else bounds these rows.
   await trimAttempts(tx, ids);
 }
 
@@ -105,7 +105,7 @@ interface FailedJob {
   report: PoisonJob;
 }
 
-/** The same rows as a commit. */
+/** Writes what a commit writes. */
 async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: FailedJob[]): Promise<void> {
   if (failed.length === 0) return;
   await writeConnections(
@@ -157,7 +157,7 @@ async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: Fa
   await addStatistics(tx, now, ports.random(), rows);
 }
 
-/** Backs off: the rerun may kill its process too. */
+/** The rerun may kill its process too. */
 function rerunOf({ job, until }: FailedJob, id: string): FollowUp[] {
   const { tenant_id: tenantId, provider_slug: providerSlug, connection_id: connectionId, hinted } = job;
   const priority = job.rerun_priority ?? (hinted ? hintPriority : undefined);

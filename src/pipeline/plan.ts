@@ -9,12 +9,12 @@ import type { DueConnection } from './due.ts';
 export interface PlannedJob extends Placement {
   id: string;
   connection: DueConnection;
-  /** Interval, or distance to the next occurrence of the schedule. */
+  /** Interval, or distance to the next occurrence. */
   baseSeconds: number;
   jitterSeconds: number;
   /**
-   * SCH-12: its occurrence is more than a tick ahead, so only `next_run_at` moves to it. A job that waits for
-   * days would be brought forward by a trigger or webhook, and the occurrence lost.
+   * SCH-12: `next_run_at` moves to an occurrence over a tick ahead, without a job. A trigger or webhook would
+   * bring a waiting job forward, and the occurrence would be lost.
    */
   isDeferred: boolean;
 }

@@ -58,7 +58,7 @@ async function requeueBatch(
   return { count: lost.length, poison };
 }
 
-/** For an unacknowledged claim, or a process without a row. */
+/** For an unacknowledged claim or a missing process row. */
 export function returnJobs(
   { db }: Pick<Context, 'db'>,
   claimKey: { processId: string; claimId?: string },
@@ -72,7 +72,7 @@ export function returnJobs(
   });
 }
 
-/** EXE-9: a live process was counted as dead. */
+/** EXE-9: the process is alive. */
 export async function forgive(db: Database, processId: string, timeoutMs: number): Promise<void> {
   await db.transaction((tx) => forgiveProcess(tx, processId), { timeoutMs });
 }

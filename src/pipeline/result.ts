@@ -44,7 +44,7 @@ export async function checkResult(result: unknown, connector: Connector): Promis
   rejectUnknownKey('the result', result, resultKeys);
   const { signals, nextCursor, hasMore, retryAfterSeconds } = result;
   if (!Array.isArray(signals)) throw wrong('signals', signals, 'an array');
-  // Read once: the connector may still append to the array.
+  // Once: the connector may still append.
   const count = signals.length;
   if (!(count <= maxResult.signals))
     throw tooLarge('signals', `${count} signals`, `${maxResult.signals}`, smallerPages);
@@ -82,7 +82,7 @@ const smallerPages = ' Return smaller pages with hasMore.';
 function cursorText(cursor: unknown): string | undefined {
   if (cursor === undefined || cursor === null) return undefined;
   const json = toJson(cursor, 'nextCursor');
-  // Rejected, not cleaned: a changed cursor would point elsewhere.
+  // Not cleaned: a changed cursor would point elsewhere.
   if (isRejected(json) && JSON.stringify(cleanValue(JSON.parse(json))) !== json)
     throw new InvalidResultError(
       'nextCursor contains a NUL character or a lone surrogate, which Postgres cannot store.',
@@ -98,7 +98,7 @@ async function checkCursor(schema: StandardSchemaV1, cursor: unknown): Promise<v
   if (problem) throw new InvalidResultError(`nextCursor does not match the cursor schema: ${problem}.`);
 }
 
-/** Returns a promise only if a schema is asynchronous. */
+/** A promise only for asynchronous schemas. */
 function addSignal(
   page: Page,
   signal: unknown,
@@ -125,7 +125,7 @@ function addSignal(
   if (json.cleaned || cleanKind !== kind) page.cleaned++;
   if (page.bytes > maxResult.pageBytes)
     throw tooLarge('signals', `${page.bytes} bytes`, `${maxResult.pageBytes}`, smallerPages);
-  // Last: JSON bounds the depth of what a schema reads.
+  // Last: JSON bounds the depth a schema reads.
   return schemas && checkPayload(schemas, kind, payload, at);
 }
 
@@ -149,7 +149,7 @@ function checkPayload(
   return result instanceof Promise ? result.then(requireValid) : requireValid(result);
 }
 
-/** EXE-11: NUL and lone surrogates become U+FFFD, an oversize payload `$oversize` with its size. */
+/** EXE-11: U+FFFD for NUL and lone surrogates, `$oversize` for an oversize payload. */
 function cleanJson(payload: unknown, at: string): { text: string; cleaned: boolean } {
   const text = toJson(payload, at);
   const bytes = text.length > maxResult.payloadBytes / 3 ? Buffer.byteLength(text) : text.length;
@@ -159,7 +159,7 @@ function cleanJson(payload: unknown, at: string): { text: string; cleaned: boole
   return { text: JSON.stringify(cleanValue(JSON.parse(text))), cleaned: true };
 }
 
-/** Escapes that `jsonb` rejects; false positives (an escaped backslash) are harmless. */
+/** `jsonb` rejects these; false positives (an escaped backslash) are harmless. */
 const isRejected = (json: string) => /\\u(?:0000|d[89a-f])/.test(json);
 
 function cleanValue(value: unknown): unknown {
@@ -169,7 +169,7 @@ function cleanValue(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [cleanText(key), cleanValue(inner)]));
 }
 
-/** UTF-8 encoding replaces lone surrogates. */
+/** UTF-8 replaces lone surrogates. */
 const cleanText = (text: string) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD');
 
 function shortKey(key: string): string {
@@ -187,7 +187,7 @@ function isIsoInstant(value: unknown): value is string {
 }
 
 function toInstant(value: unknown, at: string): string {
-  // `instanceof` also accepts objects with Date's prototype.
+  // `instanceof` accepts other objects with Date's prototype.
   const date = types.isDate(value) || isIsoInstant(value) ? new Date(value) : undefined;
   const year = date?.getUTCFullYear();
   if (!date || !year || year < 1 || year > 9999)

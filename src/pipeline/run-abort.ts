@@ -1,4 +1,4 @@
-/** Ends one run early: the connector reads `signal`, the engine stops waiting in `onAbort`. */
+/** Ends a run early: the connector reads `signal`, the engine uses `onAbort`. */
 export class RunAbort {
   #controller: AbortController | undefined;
   #aborted: { reason: unknown } | undefined;
@@ -8,14 +8,14 @@ export class RunAbort {
     return this.#aborted !== undefined;
   }
 
-  /** Created on first use: a controller is expensive beside a short run, and not every connector reads it. */
+  /** On first use: costly beside a short run, and few connectors read it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#aborted) this.#controller.abort(this.#aborted.reason);
     return this.#controller.signal;
   }
 
-  /** Only the first reason counts, as in AbortController. */
+  /** The first reason counts. */
   abort(reason: unknown): void {
     if (this.#aborted) return;
     this.#aborted = { reason };
@@ -23,7 +23,7 @@ export class RunAbort {
     this.#listener?.(reason);
   }
 
-  /** Holds one listener. Calls it immediately if the run is already aborted. */
+  /** One listener, called immediately if already aborted. */
   onAbort(listener: (reason: unknown) => void): void {
     if (this.#aborted) listener(this.#aborted.reason);
     else this.#listener = listener;

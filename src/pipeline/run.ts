@@ -34,7 +34,7 @@ export function redactorFor({ connection }: ClaimedJob, { oauth2, webhook }: Con
   ]);
 }
 
-/** EXE-8: never rejects. Resolves on abort, even if the connector hangs. */
+/** EXE-8: never rejects. Resolves on abort even if the connector hangs. */
 export function run(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<RunEnd> {
   return new Promise((resolve) => {
     options.abort.onAbort((reason) => resolve({ error: reason }));
@@ -126,7 +126,7 @@ function usableCursor(job: ClaimedJob): unknown {
   return cursor;
 }
 
-/** EXE-4. A new value at each call. */
+/** EXE-4. A new value per call. */
 export function effectiveCursor(job: ClaimedJob): unknown {
   if (job.cursor !== undefined) return parseStored(job.cursor);
   return job.type === 'full' ? undefined : (syncOf(metadataOf(job))['cursor'] ?? undefined);

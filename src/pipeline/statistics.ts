@@ -4,7 +4,7 @@ import { operatorId } from '../store/scope.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { Settlement } from './commit.ts';
 
-/** Per tenant and provider, and per provider over all tenants. */
+/** Per tenant and provider, and per provider. */
 export function measure(
   settlements: readonly Settlement[],
   stored: ReadonlyMap<string, number>,
@@ -16,7 +16,7 @@ export function measure(
     const dataAgeSeconds = verdict.outcome === 'succeeded' ? ageSeconds(job, now) : undefined;
     for (const tenantId of [operatorId, job.tenantId]) {
       const row = rowOf(tenantId, job.providerSlug);
-      // A parked run is neither an attempt nor a retry.
+      // A parked run is no attempt.
       if (verdict.error?.parked !== true) row[outcomeColumn[verdict.outcome]]++;
       row.signals += stored.get(job.id) ?? 0;
       count(row.lag, lagMs, lagEdgesMs);
@@ -26,7 +26,7 @@ export function measure(
   return [...rows()];
 }
 
-/** Webhook deliveries have no due time, so no start lag. */
+/** Deliveries have no due time: no start lag. */
 export function measureReceived(
   jobs: readonly { tenantId: string; providerSlug: string; signals: number }[],
 ): RollupWrite[] {
@@ -76,7 +76,7 @@ function count(histogram: number[], value: number | undefined, edges: Edges): vo
   histogram[bucket] = (histogram[bucket] ?? 0) + 1;
 }
 
-/** First attempts only: retries store no due time. */
+/** First attempts: retries store no due time. */
 function startLagMs({
   attempts,
   wasParked,
@@ -89,7 +89,7 @@ function startLagMs({
     : undefined;
 }
 
-/** First pages only: later pages would record near-zero ages. */
+/** First pages: later ones would record near-zero ages. */
 function ageSeconds({ type, cursor, lastEndedAt }: ClaimedJob, now: Date): number | undefined {
   if (type !== 'incremental' || cursor !== undefined || lastEndedAt === undefined) return undefined;
   return Math.max(0, now.getTime() - lastEndedAt.getTime()) / 1000;

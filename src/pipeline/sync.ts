@@ -23,7 +23,7 @@ export interface HeldRun {
 }
 
 export interface Stored {
-  /** Of the failure, if Postgres rejected the result. */
+  /** Failed, if Postgres rejected the result. */
   verdict: Verdict;
   signals: number;
   hasFollowUps: boolean;
@@ -36,7 +36,7 @@ export interface SyncJobContext extends Pick<ExecutorContext, 'rateLimit' | 'por
   commits: { add(settlement: Settlement): Promise<Stored | undefined> };
 }
 
-/** Run, judge, commit. Undefined: the claim was lost, nothing is stored. */
+/** Undefined: the claim was lost, nothing is stored. */
 export async function syncJob(held: HeldRun, context: SyncJobContext): Promise<Stored | undefined> {
   const { job, abort, log, redactor } = held;
   const { connectors, resources, commits } = context;
@@ -51,7 +51,7 @@ function settle(held: HeldRun, end: RunEnd, context: SyncJobContext): Settlement
   try {
     return settlementOf(held, end, context);
   } catch (error) {
-    // Unforeseen results count as failures.
+    // Unforeseen results are failures.
     return settlementOf(held, { error: unprocessable(error) }, context);
   }
 }

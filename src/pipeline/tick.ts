@@ -20,7 +20,7 @@ export interface TickResult {
   /** Their job is still pending (SCH-7). */
   skippedPending: number;
   invalidMetadata: number;
-  /** SCH-10: connections overdue and not yet placed when the tick began. */
+  /** SCH-10: connections overdue and not placed when the tick began. */
   backlog: number;
   durationMs: number;
 }
@@ -41,22 +41,21 @@ interface Batch {
   /** Undefined: from the first due connection. */
   after: DuePosition | undefined;
   limit: number;
-  /** Applies to uncommitted job inserts for one of these connections. */
+  /** For uncommitted job inserts of these connections. */
   lockTimeoutMs: number;
 }
 
-/** Where a worker continues. */
 type Position = Pick<Batch, 'after' | 'limit' | 'lockTimeoutMs'>;
 
 /** A long transaction must not block the tick. */
 const firstLockTimeoutMs = 1000;
-/** Lock timeout while bisecting to the locked row. */
+/** While bisecting to the locked row. */
 const bisectLockTimeoutMs = 50;
 
-/** Parallel batches: one is planned while Postgres writes the other. More only use more database cores. */
+/** One is planned while Postgres writes the other. More only use more database cores. */
 const parallelBatches = 2;
 
-/** SCH-1: one batch in one transaction: due → plan → enqueue. */
+/** SCH-1: one transaction: due → plan → enqueue. */
 async function placeBatch(context: SchedulerContext, batch: Batch): Promise<BatchResult> {
   const { db, config, ports, telemetry } = context;
   const { atMs, limit, lockTimeoutMs } = batch;
@@ -78,12 +77,12 @@ async function placeBatch(context: SchedulerContext, batch: Batch): Promise<Batc
       { lockTimeoutMs, triggers: 'off' },
     )
     .catch((error: unknown) => {
-      // An uncommitted insert of its job counts as pending.
+      // An uncommitted job insert counts as pending.
       if (limit === 1 && isLockTimeout(error)) return { placed: [], blocked: [undefined], deferred: [] };
       throw error;
     });
 
-  // Emit after COMMIT; a rolled-back batch placed no jobs.
+  // After COMMIT: a rolled-back batch placed no jobs.
   for (const job of placed) telemetry.jobPlaced(job, config);
   const invalid = [...placed, ...deferred].filter((job) => job.connection.sync.invalid.length > 0);
   for (const job of invalid) telemetry.invalidMetadata(job.connection);
@@ -96,7 +95,7 @@ async function placeBatch(context: SchedulerContext, batch: Batch): Promise<Batc
   };
 }
 
-/** Runs batches until nothing is due. `atMs` overrides the database's clock (DB-6). */
+/** Until nothing is due. `atMs` overrides the database's clock (DB-6). */
 export async function tick(
   context: SchedulerContext,
   atMs: number | undefined,
@@ -117,7 +116,7 @@ export async function tick(
       const next = { limit: Math.min(config.batchSize, limit * 10), lockTimeoutMs };
       return batch.continueAfter && { after: batch.continueAfter, ...next };
     } catch (error) {
-      // Shrink the batch until the locked row is alone.
+      // Shrinks the batch to the locked row.
       if (!isLockTimeout(error)) throw error;
       return { ...position, limit: Math.ceil(limit / 10), lockTimeoutMs: bisectLockTimeoutMs };
     }
@@ -138,7 +137,7 @@ export async function tick(
   const failure = await placeAll().then(
     () => undefined,
     async (error: unknown) => {
-      // The unplaced rest is still overdue.
+      // The rest is still overdue.
       total.backlog += await db
         .transaction((tx) => countOverdue(tx, atMs === undefined ? tx.now : new Date(atMs)))
         .catch(() => 0);

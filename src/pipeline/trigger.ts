@@ -7,10 +7,10 @@ import { bringAllForward, bringForward, markHinted, pendingJobs, requestRerun } 
 import { insertFollowUps } from '../store/settlements.ts';
 import { requireWhole } from '../values/arguments.ts';
 
-/** As scheduled jobs: many hints of one provider must not delay other connections. */
+/** As scheduled: many hints of a provider must not delay other connections. */
 export const hintPriority = 0;
 
-/** Of a manual trigger: ahead of scheduled jobs (0). */
+/** Ahead of scheduled jobs (0). */
 export const triggerPriority = 10;
 
 /** Tenants cannot outrank other tenants' manual triggers. */
@@ -31,7 +31,7 @@ export function requirePriority(caller: Caller, priority: number): void {
     );
 }
 
-/** `queued`: a new job. `brought_forward`: its queued job is due now. `follows`: a later rerun. */
+/** `queued`: a new job. `brought_forward`: its job is due now. `follows`: a later rerun. */
 export const triggerEffects = ['queued', 'brought_forward', 'follows'] as const;
 
 export interface TriggerResult {
@@ -82,8 +82,8 @@ export async function syncAllNow(
 }
 
 /**
- * The rerun starts after the current walk, which may miss the change. Jobs in backoff keep their pause:
- * hints must not override a rate limit.
+ * Reruns after the current walk, which may miss the change. Jobs in backoff keep their pause: hints must not
+ * override a rate limit.
  */
 export async function hintAll(
   tx: Queryable,

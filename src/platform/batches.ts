@@ -1,19 +1,19 @@
 import { yieldToLoop } from './slices.ts';
 
-/** Batches concurrent calls into shared statements or transactions. */
+/** Batches concurrent calls into statements or transactions. */
 export interface Batches<Item, Result> {
   add(item: Item): Promise<Result>;
   isIdle(): boolean;
 }
 
 export interface BatchOptions<Item, Result> {
-  /** Returns one result per item, in order. */
+  /** One result per item, in order. */
   run: (items: Item[]) => Promise<Result[]>;
   maxItems: number;
-  /** Of `maxSize`. A single item may exceed it. */
+  /** In units of `maxSize`, which one item may exceed. */
   sizeOf?: (item: Item) => number;
   maxSize?: number;
-  /** A single item may have caused the error: bisect to isolate it. */
+  /** One item may be the cause: bisect. */
   isItemError?: (error: unknown) => boolean;
   maxWaiting: number;
   refusal: () => Error;
@@ -25,7 +25,7 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
-/** One at a time; items added meanwhile form the next, in order of arrival. */
+/** One at a time; later items form the next, in order. */
 export function createBatches<Item, Result>(options: BatchOptions<Item, Result>): Batches<Item, Result> {
   const { run, maxItems, sizeOf = () => 0, maxSize = 0, isItemError = () => false } = options;
   const queue: Waiting<Item, Result>[] = [];
@@ -44,7 +44,7 @@ export function createBatches<Item, Result>(options: BatchOptions<Item, Result>)
 
   async function runAll(): Promise<void> {
     isRunning = true;
-    // Batch all items of one event loop turn.
+    // Items of one event loop turn.
     await yieldToLoop();
     while (queue.length > 0) await settle(next());
     isRunning = false;

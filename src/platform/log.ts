@@ -1,4 +1,4 @@
-// Not by name: the banner that esbuild users add for `require` declares `createRequire`.
+// A default import: esbuild banners for `require` declare `createRequire`.
 import nodeModule from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { PrettyOptions } from 'pino-pretty';
@@ -11,7 +11,7 @@ interface LogStream {
 
 export interface LogOptions {
   level: string;
-  /** Readable lines instead of JSON. */
+  /** Lines instead of JSON. */
   readable: boolean;
   /** `stderr` where stdout is a command's output. */
   to: 'stdout' | 'stderr' | LogStream;
@@ -46,7 +46,7 @@ function readableLines(to: LogOptions['to']): DestinationStream | undefined {
   return { write: (line) => void to.write(lineOf(line)) };
 }
 
-/** Loaded lazily: slow to load, and only terminals need it. Undefined in a bundle without node_modules. */
+/** Slow to load, and only for terminals. Undefined in a bundle without node_modules. */
 function loadPretty(): typeof import('pino-pretty') | undefined {
   try {
     return nodeModule.createRequire(import.meta.url)('pino-pretty');
@@ -55,7 +55,7 @@ function loadPretty(): typeof import('pino-pretty') | undefined {
   }
 }
 
-/** Whole error objects may contain rows or connection settings. */
+/** Error objects may contain rows or connection settings. */
 export function briefError(error: unknown, hide = (text: string) => text): unknown {
   try {
     return brief(error, hide);

@@ -2,18 +2,18 @@ import type { Ports } from './ports.ts';
 import { retryDelayMs } from './retry.ts';
 
 export interface Loop {
-  /** A running round is followed by another without a pause. */
+  /** Ends the pause or skips the next. */
   wake(): void;
-  /** When the current round has ended. */
+  /** Resolves after the current round. */
   stop(): Promise<void>;
 }
 
 export interface LoopOptions {
   ports: Ports;
-  /** Returns the delay before the next round in ms; Infinity waits for `wake` without a timer. */
+  /** Returns the pause in ms; Infinity waits for `wake` without a timer. */
   runOnce: (signal: AbortSignal) => Promise<number>;
   onFailure: (error: unknown, retryMs: number) => void;
-  /** False: the loop does not keep the process running. */
+  /** False: does not keep the process running. */
   ref?: boolean;
 }
 

@@ -8,7 +8,7 @@ export interface Ports extends Clock {
   random(): number;
   /** A new UUIDv7; `nowMs` defaults to `now()`. */
   newId(nowMs?: number): string;
-  /** DB-6: the time for due dates and expiry; null: the database's clock, which all processes share. */
+  /** DB-6: time of due dates and expiry; null: the database's clock, which all processes share. */
   databaseTime(): Date | null;
   query<T>(statement: string, send: () => Promise<T>): Promise<T>;
   fetch: typeof fetch;
@@ -17,7 +17,7 @@ export interface Ports extends Clock {
 /** Node fires longer timers immediately. */
 const maxDelayMs = 2 ** 31 - 1;
 
-/** Only composition roots import this; everything else receives ports (`test/layers.unit.test.ts`). */
+/** Only composition roots import this (`test/layers.unit.test.ts`). */
 export const systemPorts: Ports = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -27,8 +27,8 @@ export const systemPorts: Ports = {
     delay(Math.min(ms, maxDelayMs), undefined, { signal, ref }).catch(() => {}),
   databaseTime: () => null,
   query: (_statement, send) => send(),
-  // undici's fetch, not Node's: only it accepts undici agents, which restrict requests to public networks.
-  // Loaded at the first request: loading takes a fifth of a command's start.
+  // Only undici's fetch accepts undici agents, which restrict requests to public networks. Loading it takes a
+  // fifth of a command's start.
   fetch: async (...request) => {
     const undici = await import('undici');
     return (undici.fetch as unknown as typeof fetch)(...request);
@@ -36,17 +36,17 @@ export const systemPorts: Ports = {
 };
 
 let lastIdMs = 0;
-/** `lastIdMs` in the form of an id. */
+/** `lastIdMs` as in an id. */
 let idTime = '';
 let idsInMs = 0;
-/** Hexadecimal; one call to the generator serves hundreds of ids. */
+/** Hexadecimal; one generator call serves hundreds of ids. */
 let randomDigits = '';
 let usedDigits = 0;
 const randomPoolBytes = 4096;
 
 /**
- * Strictly increasing: inserts stay at one end of the index. 12 bits count within a millisecond; on overflow
- * the next one is used.
+ * Strictly increasing: inserts stay at one end of the index. 12 bits count within a millisecond, then in the
+ * next.
  */
 function timeOrderedId(nowMs: number): string {
   if (nowMs > lastIdMs) startMillisecond(nowMs);

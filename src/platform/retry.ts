@@ -1,10 +1,10 @@
 import type { Ports } from './ports.ts';
 
 const firstRetryMs = 250;
-/** Work resumes soon after the database is back. */
+/** Resumes soon after an outage. */
 const maxRetryMs = 4000;
 
-/** Half is jitter: processes do not retry in step. */
+/** Half is jitter: processes retry out of step. */
 export function retryDelayMs(failures: number, random: number): number {
   const fullMs = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(failures, 10));
   return fullMs / 2 + (fullMs / 2) * random;
@@ -12,13 +12,12 @@ export function retryDelayMs(failures: number, random: number): number {
 
 export interface RetryOptions {
   ports: Pick<Ports, 'sleep' | 'random'>;
-  /** Calls in total. */
+  /** Total calls. */
   attempts: number;
   shouldRetry: (error: unknown) => boolean;
   /** `failures` counts from 1. Default: `retryDelayMs`. */
   delayMs?: (failures: number, random: number) => number;
   onRetry?: (error: unknown, delayMs: number) => void;
-  /** An abort ends the pause and the retries. */
   signal: AbortSignal;
 }
 

@@ -10,7 +10,7 @@ export interface Semaphore {
 export interface SemaphoreOptions {
   /** Default: unlimited. */
   maxWaiting?: number;
-  /** For a full queue or after `maxWait`. */
+  /** When full or after `maxWait`. */
   refusal?: () => Error;
   maxWait?: { ms: number; ports: Pick<Ports, 'sleep'> };
   /** Reserves the last free slot for holders that have none. */
@@ -21,7 +21,7 @@ interface Waiter {
   enter: () => void;
 }
 
-/** The limit may change; work above it finishes. */
+/** The limit may change; running work finishes. */
 export function createSemaphore(
   maxParallel: number | (() => number),
   options: SemaphoreOptions = {},
@@ -82,7 +82,7 @@ export function createSemaphore(
     for (const [holder, queue] of queues) {
       if (active >= limit()) return;
       if (!mayEnter(holder)) continue;
-      // Moves the holder to the end of the order.
+      // Moves the holder to the end.
       queues.delete(holder);
       const waiter = queue.shift();
       if (queue.length > 0) queues.set(holder, queue);
@@ -107,7 +107,7 @@ export function createSemaphore(
   };
 }
 
-/** Held by externally driven work. Pools of five or more leave one for runs. */
+/** For external work. Pools of five or more leave one for runs. */
 export const sharesOfPool = (poolSize: number) => ({
   api: Math.max(1, Math.floor((poolSize * 2) / 5)),
   // Few: waiting deliveries share statements.

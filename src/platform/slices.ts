@@ -1,4 +1,4 @@
-/** Between slices, timers and sockets (lease heartbeats) run. */
+/** Between slices, timers and sockets run (heartbeats). */
 const itemsPerSlice = 1000;
 
 export async function inSlices<T>(
@@ -13,5 +13,5 @@ export async function inSlices<T>(
   }
 }
 
-/** Resolves after the callbacks of the current event loop turn. */
+/** After the current event loop turn. */
 export const yieldToLoop = () => new Promise<void>((resolve) => setImmediate(resolve));

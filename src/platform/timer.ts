@@ -1,9 +1,9 @@
 import type { Clock } from '../contract/clock.ts';
 
-/** An explicit reason avoids the default DOMException with its stack trace. */
+/** Avoids the default DOMException with its stack trace. */
 const cancelled = 'cancelled';
 
-/** Calls `work` after `ms`. Returns a function that cancels it. */
+/** Returns a function that cancels `work`. */
 export function startTimer(
   { sleep }: Pick<Clock, 'sleep'>,
   ms: number,

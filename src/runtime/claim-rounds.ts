@@ -19,28 +19,27 @@ export interface ClaimRoundsOptions extends ExecutorContext {
   lease: Lease;
   isListening: () => boolean;
   start: (job: ClaimedJob) => void;
-  /** Of a look, on the server. */
+  /** Per look, on the server. */
   maxLookMs?: number;
 }
 
 export interface ClaimRounds {
-  /** Returns the pause. An idle round is one look at the queue. */
+  /** Returns the pause. An idle round only looks at the queue. */
   runOnce(): Promise<number>;
   claimed(): number;
   /** A job may be ready. */
   expectWork(): void;
-  /** A backoff may end earlier than the last query found. */
+  /** A backoff may end earlier than last found. */
   expectBackoff(): void;
-  /** Nothing is due or running. */
   drained(): Promise<void>;
 }
 
 /** Doubles while only locked jobs are found. */
 const contendedPauseMs = 20;
-/** Without LISTEN/NOTIFY, as behind a transaction pooler. */
+/** Without LISTEN (transaction pooler). */
 const unnotifiedPollMs = 500;
 const reportIntervalMs = 60_000;
-/** A look takes about 1 ms, unless an old snapshot pins dead index entries. */
+/** A look takes 1 ms unless an old snapshot pins dead index entries. */
 const defaultMaxLookMs = 500;
 /**
  * Dead entries accumulate gradually: after a fast look, the next skips the transaction with a limit, which
@@ -62,7 +61,6 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   let reportedMs = Number.NEGATIVE_INFINITY;
   let lastLookWasFast = false;
   let warnedMs = Number.NEGATIVE_INFINITY;
-  /** As of the last query. */
   let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
 
   async function runOnce(): Promise<number> {
@@ -70,7 +68,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
     const free = Math.min(config.concurrency - slots.count(), config.claimBatch);
     if (processId === undefined || free <= 0) return config.pollIntervalMs;
     await reportMissingConnectors();
-    // Before the query, which misses later requeues.
+    // First: the query misses later requeues.
     const isDrained = slots.count() === 0 && !lease.hasPendingReturns();
     if (providers.length === 0) return idle(isDrained, Number.POSITIVE_INFINITY);
     const wasDue = !mayHaveWork;
@@ -86,7 +84,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
       : Math.min(contendedPauseMs * 2 ** contendedRounds, config.pollIntervalMs);
   }
 
-  /** Undefined if the server cancelled it. A drain waits longer. */
+  /** Undefined: the server cancelled it. A drain waits longer. */
   function limitedLook<T>(read: (tx: Queryable) => Promise<T>): Promise<{ found: T } | undefined> {
     const statementTimeoutMs = onDrained.length > 0 ? timeoutMs : maxLookMs;
     return db
@@ -108,7 +106,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
     telemetry.lookCancelled(limitMs, pollMs());
   }
 
-  /** The next round claims without a look. */
+  /** The next round claims without looking. */
   function claimAfterPoll(): number {
     mayHaveWork = true;
     return pollMs();
@@ -147,7 +145,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
     if (progressed) nothingDueUntilMs = Number.NEGATIVE_INFINITY;
     telemetry.ownersCorrected(foreign);
     claimed += jobs.length;
-    // If the lease was lost, the reaper requeues these jobs.
+    // Otherwise the reaper requeues them.
     if (lease.holds(processId)) for (const job of jobs) start(job);
     telemetry.jobsClaimed(jobs);
     telemetry.running(slots.count());

@@ -15,7 +15,7 @@ export interface CommitQueueOptions extends ExecutorContext {
 }
 
 export interface CommitQueue {
-  /** Undefined: the claim was lost, or the process stopped first. */
+  /** Undefined: the claim was lost or the process stopped. */
   add(settlement: Settlement): Promise<Stored | undefined>;
   drained(): Promise<void>;
 }
@@ -23,15 +23,15 @@ export interface CommitQueue {
 interface Entry {
   settlement: Settlement;
   resolve: (stored: Stored | undefined) => void;
-  /** Retried alone: another transaction holds its connection. */
+  /** Retried alone: its connection is locked. */
   isIsolated: boolean;
   /** Postgres rejected the result. */
   isReplaced: boolean;
 }
 
-/** One batch is assembled while Postgres writes the other. */
+/** One is assembled while Postgres writes the other. */
 const maxWriters = 2;
-/** Bounds memory: the driver copies pages into the statement. */
+/** Bounds memory: the driver copies pages. */
 const maxBatchBytes = 16 * 1024 * 1024;
 const maxRejections = 3;
 
@@ -49,7 +49,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   function schedule(): void {
     if (isScheduled) return;
     isScheduled = true;
-    // Runs that end in one event-loop turn share a transaction.
+    // Runs that end in one event loop turn share a transaction.
     void yieldToLoop().then(() => {
       isScheduled = false;
       while (canStartWriter()) void commitNext();
@@ -117,7 +117,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     await Promise.all([commitBatch(batch.slice(0, half)), commitBatch(batch.slice(half))]);
   }
 
-  /** Not awaited: the run's slot bounds `isolatedCount`. */
+  /** Not awaited: slots bound `isolatedCount`. */
   function isolate(batch: Entry[]): void {
     isolatedCount++;
     void commitBatch(batch.map((entry) => ({ ...entry, isIsolated: true }))).finally(() => {
@@ -144,7 +144,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
 
 const settlementOf = ({ settlement }: Entry) => settlement;
 
-/** Bisects to the locked connection or rejected result: other runs must neither wait nor fail. */
+/** Bisects to the locked connection or rejected result: others neither wait nor fail. */
 function remedyFor(
   error: unknown,
   batch: Entry[],
@@ -163,7 +163,7 @@ function remedyFor(
   return 'retry';
 }
 
-/** Without the log, which Postgres may have rejected. */
+/** Postgres may have rejected the log. */
 function asFailure(entry: Entry, error: unknown): Entry {
   const { job, ifRejected } = entry.settlement;
   return { ...entry, settlement: { job, verdict: ifRejected(error), ifRejected }, isReplaced: true };

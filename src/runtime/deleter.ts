@@ -5,14 +5,14 @@ import { hasOpenDeletions } from '../store/deletions.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { deleteBatch } from './deletion.ts';
 
-/** Deletions must not depend on a janitor. */
+/** Works without a janitor. */
 export interface Deleter {
   start(): void;
   stop(): Promise<void>;
 }
 
 const batchPauseMs = 20;
-/** Open deletions are locked, or failed. */
+/** Open ones are locked or failed. */
 const lockedPauseMs = 1000;
 
 export function createDeleter(context: { db: Database; ports: Ports; telemetry: Telemetry }): Deleter {
@@ -21,7 +21,7 @@ export function createDeleter(context: { db: Database; ports: Ports; telemetry: 
 
   async function runOnce(): Promise<number> {
     if (!isRequested) return Number.POSITIVE_INFINITY;
-    // Before the queries, which miss later requests.
+    // First: the queries miss later requests.
     isRequested = false;
     const isDeleting = (await deleteBatch(context)) !== 'none';
     const isOpen = isDeleting || (await hasOpenDeletions(db));

@@ -20,7 +20,7 @@ import { recheckRuns } from '../store/wake.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 import { type Deletion, deletionFromRow } from './model.ts';
 
-/** Per transaction; up to this size, deletion is synchronous. */
+/** Per transaction; smaller deletions are synchronous. */
 export const deletionBatch = 5000;
 const retryMs = 5000;
 const maxErrorLength = 500;
@@ -29,21 +29,21 @@ export const errorForTenants = 'The last batch failed and will be retried.';
 type Context = { db: Database; ports: Ports };
 export type DeletionStep = 'none' | 'more' | 'finished';
 
-/** Readable for a week after the end. */
+/** Readable for a week. */
 export async function deletionOf(db: Queryable, id: string, { tenantId }: Caller): Promise<Deletion> {
   requireUuid('connection', id);
   const row = await findDeletion(db, id);
   if (!row) throw notFound(`deletion of connection ${id}`);
   const deletion = deletionFromRow(row);
-  // Postgres errors name tables and constraints: operators only.
+  // Postgres errors name tables and constraints.
   return tenantId === undefined || deletion.error === undefined
     ? deletion
     : { ...deletion, error: errorForTenants };
 }
 
 /**
- * One batch of `connectionId`, or of the oldest deletion. Its row lock sends other processes to other
- * deletions; if this one dies, another continues.
+ * One batch of `connectionId` or of the oldest deletion. Its row lock sends other processes elsewhere; if
+ * this one dies, another continues.
  */
 export async function deleteBatch(
   { db, ports }: Context,
@@ -70,14 +70,14 @@ export async function deleteBatch(
       { lockTimeoutMs: briefLockMs },
     );
   } catch (error) {
-    // Others go first, and the error is visible.
+    // Others go first; the error is visible.
     if (taken && !isUnreachable(error))
       await failDeletion(db, now, taken.connection_id, describeError(error).slice(0, maxErrorLength));
     throw error;
   }
 }
 
-/** Also the webhook and an unshared credential. */
+/** With the webhook and an unshared credential. */
 async function finish(tx: Queryable, now: Date, deletion: DeletionRow, ports: Ports): Promise<void> {
   const { connection_id: connectionId, tenant_id: tenantId, provider_slug: provider } = deletion;
   const record = recorder(ports, { actor: deletion.actor, keyId: deletion.key_id ?? undefined });

@@ -17,35 +17,32 @@ import { watchFailures } from './failure-watch.ts';
 import { pruneFor, startJanitor } from './janitor.ts';
 import { startScheduler, tickOnce } from './scheduler.ts';
 
-/** Any number of processes may run any role. */
+/** Any process may run any role. */
 export const roles = ['scheduler', 'executor', 'janitor'] as const;
 export type Role = (typeof roles)[number];
 
 export interface Engine {
-  /** Migrates the schema to this release. Safe in many processes at once. */
+  /** Migrates the schema. Safe in many processes at once. */
   migrate(): Promise<MigrationResult>;
-  /** Waits for the database and checks its schema version. */
+  /** Waits for the database and checks the schema version. */
   ready(options?: { attempts?: number }): Promise<void>;
   /** Runs the roles (default: all) until `stop`. */
   start(options?: { roles?: readonly Role[] }): Promise<void>;
-  /** Lets current work commit, waits for `serving` (open responses), and closes connections. */
+  /** Lets work commit, waits for `serving` (open responses), closes connections. */
   stop(options?: { serving?: Promise<unknown> | undefined }): Promise<void>;
   /** One scheduler tick, as of `at`. */
   tick(options?: { at?: Date }): Promise<TickResult>;
   /**
-   * Runs jobs until nothing is due or running. Rejects if retries cannot help (a missing grant or table), or
-   * after two minutes without the database.
+   * Runs jobs until nothing is due or running. Rejects on errors that retries cannot fix (a missing grant),
+   * or after two minutes without the database.
    */
   drain(options?: { signal?: AbortSignal }): Promise<DrainResult>;
-  /**
-   * Deletes what is past its retention, for at most `maxMs` (default: 10,000). Returns whether it finished;
-   * if not, the next call continues.
-   */
+  /** Deletes what is past retention for at most `maxMs` (default: 10,000). False: the next call continues. */
   prune(options?: { maxMs?: number; signal?: AbortSignal }): Promise<boolean>;
 }
 
 export interface DrainResult extends WorkTotals {
-  /** When the next queued job of this process's connectors is due. */
+  /** When the next job of this process's connectors is due. */
   nextDueAt: Date | undefined;
 }
 
@@ -66,7 +63,7 @@ export interface EngineOptions {
   close: () => Promise<void>;
 }
 
-/** About four seconds, enough for a database restart. */
+/** Four seconds, enough for a database restart. */
 const defaultAttempts = 5;
 const defaultPruneMs = 10_000;
 
@@ -115,7 +112,7 @@ export function createEngine(options: EngineOptions): { control: Engine; isRunni
       await withRetries(prepare, Number.POSITIVE_INFINITY);
     } catch (error) {
       isStarted = false;
-      // stop() during the retries is not a failure.
+      // stop() during retries is no failure.
       if (!stopping.signal.aborted) throw error;
     }
     if (stopping.signal.aborted) return;

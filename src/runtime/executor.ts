@@ -11,7 +11,7 @@ import { createSlots, type RunTotals, type SlotRun } from './slots.ts';
 
 export interface ExecutorOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** For the heartbeat and notifications. */
+  /** For heartbeats and notifications. */
   openReserved: (options: { timeoutMs: number; onWake: (reason: WakeReason) => void }) => ReservedConnection;
 }
 
@@ -24,7 +24,7 @@ export interface Executor extends Loop {
   drained(): Promise<void>;
 }
 
-/** Two attempts fit into a lease; a slow server must not time out. */
+/** Two fit into a lease; a slow server must not time out. */
 const heartbeatTimeoutMs = (leaseSeconds: number) => Math.min(10_000, Math.max(1000, leaseSeconds * 300));
 
 const ended = ({ succeeded, requeued, failed }: RunTotals) => succeeded + requeued + failed;
@@ -99,7 +99,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     const graceTimer = new AbortController();
     await Promise.race([ports.sleep(config.shutdownGraceSeconds * 1000, graceTimer.signal), slots.emptied()]);
     graceTimer.abort();
-    // Ended runs get one commit attempt, others are requeued.
+    // One commit attempt for ended runs; requeues others.
     for (const run of slots.syncing()) slots.forget(run, 'shutdown');
     shutdownDeadline.abort();
     await Promise.all([commits.drained(), runTimeouts.stop()]);

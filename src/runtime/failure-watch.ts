@@ -3,12 +3,12 @@ import { isPermanent } from '../store/database-errors.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 
 const maxOutageMs = 120_000;
-/** After a longer gap, a new outage starts. */
+/** A longer gap starts a new outage. */
 const outageGapMs = 45_000;
 
 /**
- * `hopeless` resolves with an error that no retry fixes (a missing grant, table or login), or after an outage
- * of `maxOutageMs`.
+ * `hopeless` resolves with an error that no retry fixes (missing grant, table, login), or after
+ * `maxOutageMs`.
  */
 export function watchFailures(
   telemetry: Telemetry,

@@ -22,7 +22,7 @@ export interface JanitorContext {
   telemetry: Telemetry;
 }
 
-/** Bounds lock time and vacuum delay; keeps up with ten thousand syncs a second. */
+/** Bounds lock time and vacuum delay; keeps up with 10,000 syncs a second. */
 const batchSize = 2000;
 const batchPauseMs = 50;
 /** The per-minute chart shows 24 h. */
@@ -32,7 +32,7 @@ const mergeBatchSize = 5000;
 const budgetsDays = 7;
 const deletionsDays = 7;
 const idlePauseMs = 60_000;
-/** Rescans from the start: rows may be locked or written late. */
+/** Rescans: rows may be locked or written late. */
 const fullScanIntervalMs = 3600 * 1000;
 
 /** SCH-8: `last` is stored with the connection. */
@@ -46,7 +46,7 @@ export function startJanitor(context: JanitorContext): Loop {
   });
 }
 
-/** True: nothing is left to delete. */
+/** True: finished. */
 export async function pruneFor(
   context: JanitorContext,
   { maxMs, signals }: { maxMs: number; signals: readonly AbortSignal[] },
@@ -70,8 +70,8 @@ interface Progress {
 const start = { endedAt: '-infinity', feed: { position: 0 } };
 
 /**
- * One batch of each kind; true if there may be more. A failing kind (a foreign key of another application)
- * does not stop the others; its error is thrown last.
+ * One batch per kind; true: there may be more. A failing kind (a foreign key of another application) does not
+ * stop others; its error is thrown last.
  */
 async function prune({ db, config, ports, telemetry }: JanitorContext, progress: Progress): Promise<boolean> {
   const cutoff = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);

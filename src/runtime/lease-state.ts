@@ -1,5 +1,5 @@
 /**
- * The lease of one process, as a reducer. `lease.ts` sends the statements and keeps the time.
+ * The lease of one process, as a reducer; `lease.ts` sends the statements.
  *
  *               registered                  renewed
  *   no lease ───────────────▶ unconfirmed ───────────▶ confirmed ──┐ renewed
@@ -8,11 +8,11 @@
  *      └───────── lost ────────┴────────────────────────────┘
  *
  * `lost`: the server no longer has the lease, or `heldUntilMs` has passed. A lost lease is never renewed: its
- * id becomes `previousId` until `released`, then stays in `survived` until its death is `forgiven`.
+ * id is `previousId` until `released`, then in `survived` until `forgiven`.
  */
 export interface LeaseState {
   readonly current: HeldLease | undefined;
-  /** Lost, not yet released. */
+  /** Lost, not released. */
   readonly previousId: string | undefined;
   /** Released, perhaps counted as deaths. */
   readonly survived: readonly string[];
@@ -45,7 +45,7 @@ export type LeaseEvent =
   | { type: 'claimUncertain'; claimId: string; nowMs: number }
   | { type: 'claimChecked'; processId: string; claimId: string; nowMs: number };
 
-/** An interrupted COMMIT may still succeed within this time. */
+/** An interrupted COMMIT may still succeed this long. */
 const uncertainMs = 60_000;
 
 export const noLease: LeaseState = { current: undefined, previousId: undefined, survived: [], expired: [] };
@@ -58,7 +58,7 @@ export function reduceLease(state: LeaseState, event: LeaseEvent): LeaseState {
       return { ...state, current: { id, heldUntilMs, isConfirmed: false, uncertain: new Map() } };
     }
     case 'renewed':
-      // The watchdog gave the lease up during the heartbeat.
+      // The watchdog gave it up meanwhile.
       if (current?.id !== event.id) return state;
       return {
         ...state,
@@ -78,7 +78,7 @@ export function reduceLease(state: LeaseState, event: LeaseEvent): LeaseState {
     case 'forgiven':
       return { ...state, survived: state.survived.filter((id) => id !== event.id) };
     case 'reaped':
-      // A heartbeat may have found others meanwhile.
+      // A heartbeat may have found others.
       return state.expired === event.expired ? { ...state, expired: [] } : state;
     case 'claimUncertain':
       return withClaim(state, event.claimId, { untilMs: event.nowMs + uncertainMs, isChecked: false });
@@ -102,7 +102,7 @@ function withClaim(state: LeaseState, claimId: string, claim: UncertainClaim | u
 export const claimingId = ({ current }: LeaseState, nowMs: number): string | undefined =>
   current?.isConfirmed && nowMs < current.heldUntilMs ? current.id : undefined;
 
-/** Dead processes or uncertain claims may leave jobs to requeue. */
+/** Dead processes or uncertain claims may leave jobs. */
 export const hasPendingReturns = ({ current, expired }: LeaseState): boolean =>
   !current?.isConfirmed ||
   expired.length > 0 ||

@@ -17,24 +17,24 @@ import { startReaper } from './reaper.ts';
 
 export interface LeaseOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** Dedicated: a busy pool cannot delay a heartbeat. */
+  /** Dedicated: a busy pool delays no heartbeat. */
   reserved: ReservedConnection;
   runs: () => ClaimKey[];
-  /** Lease held, or jobs requeued: claim now. */
+  /** Lease held or jobs requeued: claim. */
   onHeld: () => void;
   onRunLost: (run: LostRun) => void;
   onLost: () => void;
 }
 
 export interface Lease {
-  /** Undefined after a failed heartbeat or an expired lease. */
+  /** Undefined after a failed heartbeat or expiry. */
   processId(): string | undefined;
   hasPendingReturns(): boolean;
   holds(processId: string): boolean;
-  /** Its jobs are requeued if it committed. */
+  /** If it committed, its jobs are requeued. */
   markUncertain(claimId: string): void;
   wake(): void;
-  /** Returns the number of requeued jobs. */
+  /** Returns how many jobs were requeued. */
   stop(): Promise<number>;
 }
 
@@ -44,7 +44,7 @@ function heartbeatIntervalMs(leaseSeconds: number): number {
 
 /**
  * EXE-9: one statement renews the lease and finds dead processes and lost claims. An expired lease loses its
- * runs, whose jobs others may have claimed; the process continues under a new id.
+ * runs, perhaps claimed by others; the process continues under a new id.
  */
 export function startLease(options: LeaseOptions): Lease {
   const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;
@@ -54,7 +54,7 @@ export function startLease(options: LeaseOptions): Lease {
     state = reduceLease(state, event);
   };
 
-  /** An in-flight heartbeat may have renewed the lost lease. */
+  /** An in-flight heartbeat may have renewed it. */
   async function releasePrevious(): Promise<void> {
     const id = state.previousId;
     if (id === undefined) return;
@@ -76,7 +76,7 @@ export function startLease(options: LeaseOptions): Lease {
     watchdog.wake();
   }
 
-  /** By the previous heartbeat's clock: an older time only shortens the lease. */
+  /** The previous heartbeat's time only shortens the lease. */
   async function sendHeartbeat(id: string): Promise<Beat> {
     const self = { id, clockSkewSeconds: db.clock.skewSeconds() };
     let answer: Beat | undefined;
@@ -93,7 +93,7 @@ export function startLease(options: LeaseOptions): Lease {
     if (id === undefined) return 0;
     const sentMs = ports.monotonicMs();
     const { held, expired, lost } = await sendHeartbeat(id);
-    // The watchdog gave the lease up meanwhile.
+    // The watchdog gave it up meanwhile.
     if (state.current?.id !== id) return 0;
     if (!held) {
       lose();

@@ -11,13 +11,13 @@ import {
 interface Pruned {
   deleted: number;
   isMore: boolean;
-  /** Skips deleted index entries. */
+  /** Skips dead index entries. */
   next: FeedPlace;
 }
 
 /**
- * Large batches take several rounds: the feed's start moves past them first, so no reader sees a partial
- * batch; the row is deleted last.
+ * Large batches take several rounds. The feed's start moves past them first: no reader sees a part; the row
+ * is deleted last.
  */
 export async function pruneSignals(
   tx: Queryable,
@@ -34,7 +34,7 @@ export async function pruneSignals(
   await moveStartOfFeed(tx, cut?.position ?? last.position);
   const deleted = await deleteSignals(tx, signals);
   const isMore = cut !== undefined || batches.length === limit;
-  // The others are locked and stay for a later round.
+  // The others are locked: later.
   if (deleted < signals.length) return { deleted, isMore: isMore && deleted > 0, next: place };
 
   const done = cut ? batches.filter(({ position }) => position < cut.position) : batches;

@@ -14,16 +14,16 @@ export interface ReaperOptions extends ExecutorContext {
 }
 
 export interface Reaper extends Loop {
-  /** EXE-9: a released lease can no longer count as a death. */
+  /** EXE-9: a released lease is no death. */
   forgiveDeaths(): Promise<void>;
 }
 
-/** For jobs whose process row was deleted by hand. */
+/** Process rows may be deleted by hand. */
 const orphanCheckMs = 60_000;
-/** Under an old snapshot the check scans many dead rows. */
+/** Under an old snapshot it scans many dead rows. */
 const maxOrphanCheckShare = 1 / 100;
 
-/** EXE-9. A separate loop never delays the heartbeat. */
+/** EXE-9. Separate: never delays the heartbeat. */
 export function startReaper(options: ReaperOptions): Reaper {
   const { db, config, ports, telemetry, lease, apply, onRequeued } = options;
   const timeoutMs = statementTimeoutMs(config);
@@ -33,7 +33,7 @@ export function startReaper(options: ReaperOptions): Reaper {
     await reapExpired();
     if (ports.monotonicMs() >= nextOrphanCheckMs) await returnOrphans();
     await returnUncertain();
-    // Last: a locked connection must not delay reaping.
+    // Last: may wait for a locked connection.
     await forgiveDeaths();
     return orphanCheckMs;
   }
@@ -72,7 +72,7 @@ export function startReaper(options: ReaperOptions): Reaper {
 
   async function forgiveDeaths(): Promise<void> {
     for (const id of lease().survived) {
-      // The timeout: a dead socket would block the rest of the reaper.
+      // A dead socket would block the reaper.
       await forgive(db, id, timeoutMs);
       apply({ type: 'forgiven', id });
     }

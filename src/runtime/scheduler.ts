@@ -30,13 +30,13 @@ export function startScheduler(context: SchedulerOptions): Loop {
     wake: loop.wake,
     stop: async () => {
       await loop.stop();
-      // Best effort: stale rows are deleted after an hour.
+      // Stale rows are deleted after an hour.
       await deleteScheduler(db, self.id).catch(() => {});
     },
   };
 }
 
-/** By its record, `doctor` recognises a fleet that runs from cron. */
+/** Its record shows `doctor` a fleet that runs from cron. */
 export async function tickOnce(context: SchedulerContext, signal: AbortSignal): Promise<TickResult> {
   const result = await tick(context, undefined, signal);
   const host = hostname();

@@ -37,14 +37,14 @@ type AbortReason = keyof typeof abortReasons;
 /** In start order. */
 export interface Slots {
   count(): number;
-  /** A copy: slots may change during iteration. */
+  /** A copy: slots may change meanwhile. */
   all(): SlotRun[];
   syncing(): SlotRun[];
   ofJob(jobId: string): SlotRun | undefined;
   totals(): RunTotals;
   start(job: ClaimedJob): SlotRun;
   finish(run: SlotRun, stored: Stored): void;
-  /** Aborts a run; its result is discarded. */
+  /** Aborts the run and discards its result. */
   forget(run: SlotRun, why: AbortReason): void;
   /** EXE-9. Returns the time until the next run is late. */
   abortOverdue(maxRunSeconds: number): number;

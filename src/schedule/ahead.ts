@@ -15,13 +15,13 @@ export interface AheadLimits {
   nextRunIntervals: number;
   /** For `scheduled_at` of scheduled runs. */
   jobIntervals: number;
-  /** `retry_after`, and `scheduled_at` of a job that waits for it. */
+  /** `retry_after`, and `scheduled_at` of its job. */
   pauseSeconds: number;
   /** The scheduler looks one tick ahead. */
   slackSeconds: number;
 }
 
-/** SCH-5: right after a run, `next_run_at` is two intervals ahead; jitter covers small clock differences. */
+/** SCH-5: after a run, `next_run_at` is two intervals ahead; jitter covers small clock differences. */
 export function aheadLimits(bounds: ScheduleBounds, policies: readonly BackoffPolicy[]): AheadLimits {
   return {
     defaultIntervalSeconds: bounds.defaultIntervalSeconds,
@@ -49,7 +49,6 @@ export interface QueuedJob {
   retryAfterMs: number | undefined;
 }
 
-/** Jobs without a scheduler may wait `pauseSeconds`. */
 export function jobAhead(
   job: QueuedJob,
   baseSeconds: number,
@@ -60,7 +59,7 @@ export function jobAhead(
   return jobBeyond(job, slotMs, limits, nowMs);
 }
 
-/** `slotMs`: the latest time for a scheduled run. */
+/** `slotMs`: the latest scheduled run. */
 export function jobBeyond(
   job: QueuedJob,
   slotMs: number,

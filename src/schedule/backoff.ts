@@ -20,12 +20,12 @@ export function backoffSeconds(
   return withJitter(effective, policy, random);
 }
 
-/** EXE-7: pause between pages. */
+/** EXE-7: between pages. */
 export function pageSeconds(policy: BackoffPolicy, hintSeconds: number | undefined, random: number): number {
   return withJitter(clampHint(hintSeconds), policy, random);
 }
 
-/** Or a parked job would loop. */
+/** Zero would make a parked job loop. */
 export function parkedSeconds(hintSeconds: number | undefined): number {
   return Math.max(1, clampHint(hintSeconds));
 }

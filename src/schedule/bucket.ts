@@ -1,4 +1,4 @@
-/** A row of `budgets`; see docs/decisions/0011-budgets-are-windows-in-blocks.md. */
+/** A row of `budgets`: docs/decisions/0011-budgets-are-windows-in-blocks.md. */
 export interface Bucket {
   most: number;
   stated: number;
@@ -9,38 +9,38 @@ export interface Bucket {
   leased: number;
   carried: number;
   openedAtMs: number;
-  /** The provider's window does not end earlier. */
+  /** The provider's window ends then or later. */
   resetsAtMs: number;
-  /** The provider's window is certainly over. */
+  /** By then, the provider's window is over. */
   opensAtMs: number;
   learnedAtMs: number | undefined;
 }
 
-/** One window's report, by the database's clock. */
+/** One window's report, by database time. */
 export interface Return {
   windowNumber: number;
-  /** As the process knew it. */
+  /** As the process knew. */
   endsAtMs: number;
   firstAnsweredAtMs: number | undefined;
   /** Response before the window's end. */
   answered: number;
-  /** The provider may count them in the next window. */
+  /** May count in the next window. */
   late: number;
-  /** Not spent, or not counted by the provider. */
+  /** Not spent or not counted. */
   unused: number;
 }
 
-/** Rate limit headers, merged over a process's responses. */
+/** Merged rate limit headers of a process. */
 export interface Observation {
   windowNumber: number;
   limit: number | undefined;
   /** Highest reported count. */
   used: number | undefined;
-  /** Lowest excess over the known spending. */
+  /** Lowest excess over known spending. */
   beyond: number | undefined;
-  /** Too late by the response's latency. */
+  /** Too late by the response latency. */
   resetsAtMs: number | undefined;
-  /** `resetsAtMs` less the request's whole duration. */
+  /** Less the request's duration: a lower bound. */
   resetsAtLeastMs: number | undefined;
 }
 
@@ -52,13 +52,13 @@ export interface Exchange {
   demand: number;
 }
 
-/** Providers and the `Date` header use whole seconds. */
+/** Provider headers have whole seconds. */
 export const graceMs = (periodSeconds: number) => Math.min(2000, periodSeconds * 100);
-/** Closer ends belong to the same window. */
+/** Closer ends: the same window. */
 export const sameWindowMs = (periodSeconds: number) => periodSeconds * 500;
 /** Unspent tokens are returned. */
 export const blockMs = 30_000;
-/** By then a request is counted, and a silent process is dead. */
+/** By then, requests are counted and silent processes dead. */
 const carriedMs = 2 * blockMs;
 /** A wrong header must not close a budget for years. */
 const maxWindowMs = 7 * 24 * 3600 * 1000;
@@ -79,7 +79,7 @@ const endingAt = (resetsAtMs: number, periodSeconds: number) => ({
   opensAtMs: resetsAtMs + graceMs(periodSeconds),
 });
 
-/** None between windows: the provider could count them in either. */
+/** None between windows: either could count them. */
 export function availableIn(bucket: Bucket, nowMs: number): number {
   const { most, spent, drift, leased, carried } = bucket;
   if (nowMs >= bucket.resetsAtMs) return 0;
@@ -111,7 +111,7 @@ function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket
   return { ...bucket, most, stated, periodSeconds };
 }
 
-/** Shifts a window opened in the future (another clock) to now, or an exhausted budget stays closed. */
+/** Shifts a window opened by a clock ahead to now, or an exhausted budget stays closed. */
 function onThisClock(bucket: Bucket, nowMs: number): Bucket {
   const aheadMs = bucket.openedAtMs - nowMs;
   if (aheadMs <= 0) return bucket;
@@ -125,7 +125,7 @@ function onThisClock(bucket: Bucket, nowMs: number): Bucket {
   };
 }
 
-/** Leased tokens are carried over until reported. */
+/** Carries leased tokens over until reported. */
 function nextWindow(bucket: Bucket, nowMs: number): Bucket {
   const carried = nowMs >= bucket.resetsAtMs + carriedMs ? 0 : bucket.leased;
   const times = windowTimes(nowMs, bucket.periodSeconds);
@@ -144,7 +144,7 @@ function applyReturn(bucket: Bucket, report: Return): Bucket {
       opensAtMs: opensAfter(bucket, report.firstAnsweredAtMs),
     };
   if (windowNumber !== bucket.windowNumber - 1) return bucket;
-  // The window ended earlier than known: `answered` tokens may be late.
+  // Ended earlier than known: `answered` tokens may be late.
   const counted = endsAtMs > bucket.openedAtMs ? late + answered : late;
   return { ...bucket, carried: Math.max(0, bucket.carried - all), spent: bucket.spent + counted };
 }
@@ -165,7 +165,7 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
   if (toMs <= nowMs) return bucket;
   const laterMs = toMs - bucket.resetsAtMs;
   const isOtherWindow = Math.abs(laterMs) > sameWindowMs(bucket.periodSeconds);
-  // A much earlier end: the previous window.
+  // Much earlier: the previous window.
   if (isOtherWindow && laterMs < 0 && !isFirst) return bucket;
   const isNew = isFirst || isOtherWindow;
   return {
@@ -179,8 +179,8 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
 }
 
 /**
- * An earlier observation applies only if the provider's window certainly continued into this one; then
- * everything counted or carried over counts here.
+ * An earlier observation applies only if the provider's window continued into this one; then everything
+ * counted or carried over counts here.
  */
 function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean): Observation | undefined {
   if (reported.windowNumber === bucket.windowNumber) return reported;
@@ -192,7 +192,7 @@ function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean)
 
 /**
  * Other clients' usage: at most `beyond`, at least `used` less our possibly counted tokens. A new window
- * starts at the upper bound.
+ * starts at the maximum.
  */
 function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean): number {
   if (used === undefined || beyond === undefined) return bucket.drift;
@@ -201,10 +201,10 @@ function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean):
   return Math.min(Math.max(bucket.drift, min), beyond);
 }
 
-/** Few statements, and few tokens lost with a process. */
+/** Few statements, few tokens lost with a process. */
 const blocksPerBucket = 50;
 const maxBlockTokens = 100;
-/** Shrinks with the tokens left: none are held idle. */
+/** Shrinks with the tokens left: few are idle. */
 const availableShare = 4;
 
 function blockSize(bucket: Bucket, demand: number, nowMs: number): number {

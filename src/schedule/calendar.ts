@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 import { LRUCache } from 'lru-cache';
 import { type Schedule, type Weekday, weekdays } from './schedule.ts';
 
-/** Occurrences in wall time, which has no daylight saving. */
+/** In wall time: no daylight saving. */
 export interface Calendar {
   atOrBefore(wallMs: number): number | undefined;
   after(wallMs: number): number | undefined;
@@ -19,7 +19,7 @@ const expressions = new LRUCache<string, Cron>({ max: 100 });
 
 /** Throws if `cron` is invalid. */
 function cronCalendar(cron: string): Calendar {
-  // Offset 0: croner's own rules for daylight saving do not apply.
+  // Offset 0 disables croner's daylight saving rules.
   const expression = expressions.get(cron) ?? new Cron(cron, { mode: '5-part', utcOffset: 0 });
   expressions.set(cron, expression);
   return {

@@ -1,4 +1,4 @@
-/** As fractions of the base interval. */
+/** As fractions of the interval. */
 export interface JitterBounds {
   jitterPctMin: number;
   jitterPctMax: number;
@@ -18,8 +18,8 @@ export function jitterRange(baseSeconds: number, { jitterPctMin, jitterPctMax }:
 }
 
 /**
- * SCH-12: a share of the distance or, if shorter, the default interval: a daily run is expected near its
- * time. Below the distance, so runs keep their order.
+ * SCH-12: a share of the distance or of a shorter default interval: a daily run is expected near its time.
+ * Below the distance, so runs keep their order.
  */
 export function scheduleJitterRange(
   distanceSeconds: number,

@@ -8,9 +8,9 @@ export interface Loss {
   pid: number;
 }
 
-/** A dying process loses all its jobs: one loss proves nothing. */
+/** A dying process loses all its jobs: one proves nothing. */
 const suspectAfter = 2;
-/** Losses in a row; also the number kept. */
+/** In a row; also the number kept. */
 const failedAfter = 5;
 
 export type Fate = 'requeued' | 'suspect' | 'failed';
@@ -24,7 +24,7 @@ export function afterLoss(stored: unknown, loss: Loss): { losses: Loss[]; fate: 
 
 export const isSuspect = (stored: unknown) => stored !== null && readLosses(stored).length >= suspectAfter;
 
-/** Invalid entries count as absent. */
+/** Ignores invalid entries. */
 export function readLosses(stored: unknown): Loss[] {
   return Array.isArray(stored) ? stored.filter(isLoss) : [];
 }

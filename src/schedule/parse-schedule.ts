@@ -17,7 +17,7 @@ export type ParsedSchedule =
   | { schedule: Schedule; problem?: undefined }
   | { schedule?: undefined; problem: ScheduleProblem };
 
-/** The column and the HTTP API use snake case. */
+/** Snake case in the column and HTTP API. */
 const fields = ['cron', 'timesOfDay', 'daysOfWeek', 'timeZone'] as const;
 const expectedShape =
   'an object with cron or timesOfDay, such as { cron: "0 6 * * *", timeZone: "Europe/Berlin" }';
@@ -110,7 +110,7 @@ function refuseTimeZone(value: unknown): ParsedSchedule {
   return refuse('schedule.timeZone', expected, shown(value), suggestZone(value));
 }
 
-/** Also by the last part: `Berlin` is Europe/Berlin. */
+/** `Berlin` suggests Europe/Berlin. */
 function suggestZone(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > 50) return undefined;
   const zones = knownTimeZones();

@@ -23,12 +23,12 @@ export function place(input: PlacementInput): Placement {
   return lastEndedMs === undefined ? placeFirst(input) : placeNext({ ...input, lastEndedMs });
 }
 
-/** Postgres has `infinity` and years beyond ISO-8601. */
+/** Postgres has `infinity` and longer years. */
 export function isFiniteInstant(ms: number): boolean {
   return Math.abs(ms) < Date.UTC(9999, 11, 31);
 }
 
-/** SCH-6: due immediately. */
+/** SCH-6. */
 function placeFirst(input: PlacementInput): Placement {
   const { baseSeconds, jitterSeconds, nowMs } = input;
   return {
@@ -38,7 +38,7 @@ function placeFirst(input: PlacementInput): Placement {
   };
 }
 
-/** A future time (wrong clock) would delay the second run. */
+/** A future time would delay the second run. */
 function activationOf({ activatedMs, createdMs, nowMs }: PlacementInput): number {
   const isUsable = (ms: number | undefined) => ms !== undefined && isFiniteInstant(ms) && ms <= nowMs;
   return [activatedMs, createdMs].find(isUsable) ?? nowMs;

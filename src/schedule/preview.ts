@@ -4,7 +4,7 @@ import { nextSlot } from './slot.ts';
 export interface PreviewInput {
   lastEndedMs: number | undefined;
   nextRunAtMs: number | undefined;
-  /** `scheduled_at` of the queued or running job. */
+  /** `scheduled_at` of the pending job. */
   pendingAtMs: number | undefined;
   baseSeconds: number;
   jitter: JitterBounds;
@@ -17,7 +17,7 @@ interface RunWindowMs {
   latestMs: number;
 }
 
-/** Jitter adds up, so windows widen. Run time counts as zero. */
+/** Jitter adds up: windows widen. Runs take no time. */
 export function previewRuns(input: PreviewInput, count: number): RunWindowMs[] {
   const jitter = jitterRange(input.baseSeconds, input.jitter);
   const runs = [firstRun(input, jitter)];

@@ -18,10 +18,9 @@ export interface Rescheduled {
   job: Placement | undefined;
 }
 
-/** After an interval change. */
 export function reschedule(input: RescheduleInput): Rescheduled {
   const { pending, lastEndedMs, baseSeconds, nowMs } = input;
-  // It ends now at the earliest.
+  // Ends now at the earliest.
   if (pending === 'under way') return { nextRunAtMs: nowMs + baseSeconds * 1000, job: undefined };
   if (lastEndedMs === undefined) return { nextRunAtMs: undefined, job: undefined };
   if (pending === 'none') return { nextRunAtMs: nextSlot(lastEndedMs, baseSeconds, nowMs), job: undefined };

@@ -10,7 +10,7 @@ export interface Schedule {
   timeZone: string;
 }
 
-/** When a connection runs, instead of an interval. The default time zone is UTC. */
+/** A calendar instead of an interval. Default time zone: UTC. */
 export type ScheduleInput =
   | {
       /** Five fields: minute, hour, day of month, month, day of week. */
@@ -27,7 +27,7 @@ export type ScheduleInput =
 
 export const scheduleLimits = { cronLength: 100, timesOfDay: 24 } as const;
 
-/** The column has the names of the API. */
+/** Named as in the API. */
 export function scheduleColumn({ cron, timesOfDay, daysOfWeek, timeZone }: Schedule): object {
   return {
     ...(cron !== undefined && { cron }),
@@ -37,7 +37,7 @@ export function scheduleColumn({ cron, timesOfDay, daysOfWeek, timeZone }: Sched
   };
 }
 
-/** `cron 0 6 * * 1-5, Europe/Berlin` or `at 06:00, 18:00 on mon, tue, Europe/Berlin`. */
+/** `cron 0 6 * * 1-5, Europe/Berlin` or `at 06:00, 18:00 on mon, UTC`. */
 export function scheduleText({ cron, timesOfDay = [], daysOfWeek, timeZone }: Schedule): string {
   if (cron !== undefined) return `cron ${cron}, ${timeZone}`;
   const days = daysOfWeek ? ` on ${daysOfWeek.join(', ')}` : '';

@@ -6,8 +6,6 @@ import type { PendingState } from './reschedule.ts';
 import { type ScheduledSlot, scheduledSlot } from './slot.ts';
 import type { Timetable } from './timetable.ts';
 
-/** Placement by interval is in placement.ts, reschedule.ts and preview.ts. */
-
 type ScheduleBounds = IntervalBounds & JitterBounds;
 
 export interface PlacedBySchedule extends Placement {
@@ -28,13 +26,13 @@ export interface ScheduledInput {
 
 export function placeBySchedule(input: ScheduledInput): PlacedBySchedule {
   const { timetable, lastEndedMs, nextRunAtMs = Number.NEGATIVE_INFINITY, nowMs } = input;
-  // SCH-6: due immediately.
+  // SCH-6.
   if (lastEndedMs === undefined) {
     const { nextMs, afterNextMs } = timetable.around(nowMs);
     const baseSeconds = (afterNextMs - nextMs) / 1000;
     return { slotMs: nowMs, scheduledAtMs: nowMs, nextRunAtMs: nextMs, baseSeconds, jitterSeconds: 0 };
   }
-  // An end in the future comes from a wrong clock.
+  // A future end comes from a wrong clock.
   const sinceMs = Math.max(Math.min(lastEndedMs, nowMs), nextRunAtMs - 1);
   return withJitter(scheduledSlot(timetable, sinceMs, nowMs), input);
 }
@@ -55,8 +53,8 @@ function withJitter(
 }
 
 /**
- * A changed schedule starts at the next occurrence, without catching up. `next_run_at` keeps the
- * occurrence of a moved job: if the job is brought forward, the occurrence still gets its run.
+ * A changed schedule starts at the next occurrence, without catching up. `next_run_at` keeps the occurrence
+ * of a moved job: brought forward, it still gets a run.
  */
 export function rescheduleBySchedule(
   pending: PendingState,
@@ -97,7 +95,6 @@ export function correctBySchedule(
 
 export function previewSchedule(
   input: Omit<ScheduledInput, 'random'> & {
-    /** `scheduled_at` of the queued or running job. */
     pendingAtMs: number | undefined;
     tickIntervalSeconds: number;
   },

@@ -7,7 +7,7 @@ export function nextSlot(lastEndedMs: number, baseSeconds: number, nowMs: number
   return endedMs + Math.max(1, Math.floor((nowMs - endedMs) / baseMs)) * baseMs;
 }
 
-/** A clock more than an interval ahead would stop the connection. */
+/** An end further ahead (wrong clock) would stop the connection. */
 function clampEnd(lastEndedMs: number, baseMs: number, nowMs: number): number {
   return lastEndedMs > nowMs + baseMs ? nowMs : lastEndedMs;
 }
@@ -19,7 +19,7 @@ export interface ScheduledSlot {
 }
 
 /**
- * SCH-12: the latest occurrence after `sinceMs` up to `nowMs`, else the next one. One search, whatever the
+ * SCH-12: the latest occurrence after `sinceMs` up to `nowMs`, else the next. One search, whatever the
  * downtime.
  */
 export function scheduledSlot({ around }: Timetable, sinceMs: number, nowMs: number): ScheduledSlot {

@@ -1,25 +1,24 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * Wall times are milliseconds of a local time as if it were UTC. A zone maps them to the first instant at
- * which the local clock shows that time or a later one: a time in a spring gap maps to its end, a repeated
- * one to its first pass.
+ * Wall times are local times in milliseconds, as if UTC. Their instant is the first at which the clock shows
+ * that time or a later one: the end of a spring gap, the first pass of a repeated time.
  */
 export interface TimeZone {
-  /** The latest wall time shown up to `ms`. */
+  /** The latest wall time up to `ms`. */
   wallAt(ms: number): number;
   instantOf(wallMs: number): number;
 }
 
 const dayMs = 86_400_000;
 
-/** Names only: offsets such as +02:00 have no daylight saving time. */
+/** Names only: an offset such as +02:00 has no daylight saving. */
 const namePattern = /^[A-Za-z][A-Za-z0-9_+/-]{0,49}$/;
 
-/** Formatters take 50 µs and several kilobytes each; about 600 zones exist. */
+/** A formatter takes 50 µs and several kilobytes; about 600 zones exist. */
 const zones = new LRUCache<string, TimeZone>({ max: 600 });
 
-/** Undefined: unknown to this runtime. */
+/** Unknown to this runtime. */
 export function timeZone(name: string): TimeZone | undefined {
   const known = zones.get(name);
   if (known) return known;
@@ -54,11 +53,11 @@ const wallClock = (offsetAt: OffsetAt) => (ms: number) => {
   const wallMs = ms + offsetAt(ms);
   const before = offsetAt(ms - dayMs);
   if (before <= offsetAt(ms)) return wallMs;
-  // A clock set back within a day has already shown later times.
+  // A clock set back within a day has shown later times.
   return Math.max(wallMs, firstWith(offsetAt, offsetAt(ms), ms - dayMs, ms) + before - 1);
 };
 
-/** Offsets are at most 14 hours, so a day on either side encloses a transition. */
+/** Offsets are at most 14 hours: two days enclose a transition. */
 const instants = (offsetAt: OffsetAt) => (wallMs: number) => {
   const before = offsetAt(wallMs - dayMs);
   const after = offsetAt(wallMs + dayMs);
@@ -67,7 +66,7 @@ const instants = (offsetAt: OffsetAt) => (wallMs: number) => {
   return firstWith(offsetAt, after, wallMs - after, wallMs - before);
 };
 
-/** Bisects `(fromMs, toMs]` for the transition to `offset`. */
+/** Bisects `(fromMs, toMs]`. */
 function firstWith(offsetAt: OffsetAt, offset: number, fromMs: number, toMs: number): number {
   let [low, high] = [fromMs, toMs];
   while (high - low > 1) {

@@ -18,7 +18,7 @@ export interface Timetable {
   around(ms: number): Occurrences;
 }
 
-/** For calendars that end: later than any run. */
+/** Calendars that end: after any run. */
 const endMs = Date.UTC(9999, 11, 30);
 
 export function timetableOf(schedule: Schedule): Timetable {
@@ -27,7 +27,7 @@ export function timetableOf(schedule: Schedule): Timetable {
   return {
     schedule,
     around(ms) {
-      // Connections and ticks between two occurrences share one search.
+      // Calls between two occurrences share one search.
       if (known && known.latestMs <= ms && ms < known.nextMs) return known;
       known = search(calendarOf(schedule), zone, ms);
       return known;
@@ -35,7 +35,7 @@ export function timetableOf(schedule: Schedule): Timetable {
   };
 }
 
-/** The cost does not depend on the time since the last run. */
+/** Cost is independent of the time since the last run. */
 function search(calendar: Calendar, zone: TimeZone, ms: number): Occurrences {
   const latest = calendar.atOrBefore(zone.wallAt(ms));
   const nextMs = nextAfter(calendar, zone, ms);
@@ -53,7 +53,7 @@ function nextAfter(calendar: Calendar, zone: TimeZone, ms: number): number {
 
 type Read = { timetable?: Timetable; invalid?: InvalidField };
 
-/** Each text is parsed once, also if invalid. */
+/** Parses each text once, even if invalid. */
 const reads = new LRUCache<string, Read>({ max: 5000 });
 
 /** DB-3: never throws. `text` is truncated JSON. */

@@ -21,8 +21,8 @@ const limits = `l AS MATERIALIZED (
     :pauseSeconds::numeric AS pause_seconds, :slackSeconds::numeric AS slack_seconds)`;
 
 /**
- * SQL has only an upper bound of the distance between occurrences: a week; with days of the month, 100
- * days (a fifth Friday) or a year. `schedule repair` is exact.
+ * Upper bound of the distance between occurrences: a week; with days of the month, 100 days (a fifth Friday)
+ * or a year. `schedule repair` is exact.
  */
 const scheduleSeconds = String.raw`CASE
     WHEN jsonb_typeof(c.schedule) IS DISTINCT FROM 'object' THEN NULL
@@ -51,7 +51,6 @@ const isJobAhead = `(j.retry_after > ${pauseLimit} OR j.scheduled_at > CASE
 
 export interface Ahead {
   count: number;
-  /** Reached the cap. */
   atLeast: boolean;
   until: Date | null;
   examples: string[];
@@ -83,7 +82,7 @@ const connectionsAheadSql = sql<AheadRow>`
     to_json((array_agg(id::text ORDER BY due_at DESC, id DESC))[1:${maxExamples}]) AS examples
   FROM farthest CROSS JOIN l WHERE due_at > ${runLimit}`;
 
-/** Scans the due index backwards; `maxCounted` bounds the cost. */
+/** Scans the due index backwards, up to `maxCounted`. */
 export async function connectionsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
   const row = await connectionsAheadSql.first(db, { now, ...aheadLimits });
   return toAhead(row);
@@ -131,10 +130,7 @@ const jobsAheadSql = sql<AheadRow>`
     to_json((array_agg(id::text ORDER BY at DESC))[1:${maxExamples}]) AS examples
   FROM ahead`;
 
-/**
- * Scans each (provider, priority) of the claim indexes, without blocked jobs, backwards up to
- * `maxCounted`.
- */
+/** Scans the claim indexes backwards per (provider, priority), up to `maxCounted`. */
 export async function jobsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
   const row = await jobsAheadSql.first(db, { now, ...aheadLimits });
   return toAhead(row);

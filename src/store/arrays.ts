@@ -1,6 +1,6 @@
 /**
- * One JSON.stringify per array; the driver escapes each element. Array literals share JSON's quotes and
- * commas, but only the escapes `\"` and `\\`; the driver formats the rest.
+ * The driver escapes each element. Of JSON's escapes, array literals share only `\"` and `\\`; the driver
+ * formats others.
  */
 export function arrayText(values: readonly unknown[]): string | readonly unknown[] {
   const elements: unknown[] = [];
@@ -26,7 +26,7 @@ function isSameInJson(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'boolean' || value === null || value === undefined;
 }
 
-/** Control characters and lone surrogates, such as `\n` and `\ud800`. */
+/** Control characters and lone surrogates. */
 const otherEscapes = /[\p{Cc}\p{Cs}]/u;
 
 const hasOtherEscapes = (value: unknown) => typeof value === 'string' && otherEscapes.test(value);

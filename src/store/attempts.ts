@@ -21,7 +21,7 @@ export interface NewAttempt {
   log: string | null;
 }
 
-/** Bounds jobs that fail for months. */
+/** For jobs that fail for months. */
 const maxAttempts = 100;
 
 const insertAttemptsSql = sql<object>`

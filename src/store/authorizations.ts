@@ -80,7 +80,7 @@ const takeAuthorizationSql = sql<AuthorizationRow>`
   DELETE FROM :schema.authorizations WHERE provider_state = :providerState AND browser = :browser
   RETURNING ${columns}`;
 
-/** DELETE … RETURNING: one caller gets it, from the browser that started. */
+/** DELETE … RETURNING: one caller gets it. */
 export function takeAuthorization(
   db: Queryable,
   providerState: Buffer,

@@ -39,7 +39,7 @@ const ensureBudgetsSql = sql<object>`
   ORDER BY b.key COLLATE "C"
   ON CONFLICT (key) DO NOTHING`;
 
-/** Call without row locks: an insert waits for a concurrent insert of its key, which may need them. */
+/** Call without row locks, which a concurrent insert of the key may need to finish. */
 export async function ensureBudgets(db: Queryable, time: Date | null, budgets: NewBudget[]): Promise<void> {
   const withEnds = budgets.map((budget) => {
     const { resetsAtMs, opensAtMs } = newBucket(budget.stated, budget.periodSeconds, 0);

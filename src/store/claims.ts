@@ -36,8 +36,8 @@ export interface Lane {
 }
 
 /**
- * Skip scan for each (provider, priority) and its first job's time; reads no future jobs. Walks dead index
- * entries of an old snapshot once. Conditions match the predicate of idx_sync_jobs_ready.
+ * Skip scan for the first job of each (provider, priority); reads no future jobs. Walks dead index entries of
+ * an old snapshot once. Matches the predicate of idx_sync_jobs_ready.
  */
 const scannedLanes = `
   lane AS (
@@ -96,13 +96,12 @@ export interface ReadyRequest {
   limit: number;
   /** Scan `limit` jobs per lane: other transactions hold the first. */
   thorough?: boolean;
-  /** Skips the scan for lanes. */
   lanes?: readonly Lane[] | undefined;
 }
 
 /**
- * EXE-1, EXE-2. SKIP LOCKED; computes each lane's share first to lock at most `limit` rows (`thorough`:
- * per lane). The next statement checks EXE-3, with a snapshot taken after the locks.
+ * EXE-1, EXE-2. Computes each lane's share first, to lock at most `limit` rows (`thorough`: per lane).
+ * `markRunning` checks EXE-3 with a snapshot taken after the locks.
  */
 export function lockReady(
   tx: Queryable,
@@ -131,8 +130,8 @@ const markRunningSql = sql<{ id: string }>`
   RETURNING j.id`;
 
 /**
- * EXE-3: skips connections with a running job, under their locks; the unique index is the backstop. Claims
- * nothing under an expired lease.
+ * EXE-3: skips connections with a running job, under their locks; the unique index is the backstop. Needs a
+ * valid lease.
  */
 export async function markRunning(
   tx: Transaction,
@@ -145,7 +144,7 @@ export async function markRunning(
 
 const blockStuckSql = sql<object>`SELECT :schema.block_arrivals(:ids::uuid[], :connectionIds::uuid[])`;
 
-/** Later claims skip jobs of busy or inactive connections; triggers unblock them. */
+/** Later claims skip these jobs; triggers unblock them. */
 export async function blockStuck(
   tx: Queryable,
   jobs: Pick<ReadyRow, 'id' | 'connection_id'>[],
@@ -185,7 +184,7 @@ const findForeignSql = sql<Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' |
            AND c.provider_slug = j.provider_slug) IS NULL
   LIMIT 1000`;
 
-/** EXE-13: see `is_foreign`. */
+/** EXE-13. */
 export function findForeign(
   db: Queryable,
   providers: readonly string[],
@@ -265,7 +264,7 @@ const otherProvidersWaitingSql = sql<{ slug: string }>`
         AND j.provider_slug = waiting.slug AND j.priority = 0 AND j.scheduled_at <= :dueBefore))
   LIMIT 100`;
 
-/** Skip scan, also of jobs that back off. `dueBefore` selects providers with a priority 0 job due by then. */
+/** Skip scan, includes backoffs. `dueBefore` selects providers with a priority 0 job due by then. */
 export async function otherProvidersWaiting(
   db: Queryable,
   providers: readonly string[],

@@ -4,13 +4,13 @@ import type { Ports } from '../platform/ports.ts';
 export interface DatabaseClock {
   nowMs(): number;
   isFresh(): boolean;
-  /** A virtual clock in `ports` overrides the result of `query`. */
+  /** A virtual clock in `ports` takes precedence over `query`. */
   reading(query: () => Promise<number>): Promise<Date>;
   /** Positive: the process clock is ahead. */
   skewSeconds(): number;
 }
 
-/** Limits how long a clock step stays unnoticed. */
+/** Bounds how long a clock step stays unnoticed. */
 const maxReadingAgeMs = 60_000;
 /** NTP keeps clocks within milliseconds. */
 export const maxSkewMs = 30_000;

@@ -6,7 +6,7 @@ import { isConflict } from './database-errors.ts';
 const maxTries = 6;
 const pauseMs = (failures: number, random: number) => 5 * 2 ** failures * (0.5 + random / 2);
 
-/** Serialization failures and deadlocks roll back. Jitter avoids another collision. */
+/** For serialization failures and deadlocks. Jitter avoids another collision. */
 export function retryConflicts<T>(
   ports: Pick<Ports, 'sleep' | 'random'>,
   work: () => Promise<T>,

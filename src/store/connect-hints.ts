@@ -1,9 +1,9 @@
-/** Messages of Postgres (pg_hba.conf) and of poolers. */
+/** Of Postgres (pg_hba.conf) and poolers. */
 const requiresTls = /no encryption|SSL off|SSL connection is required|connection is insecure/i;
 /** Of Node's TLS. */
 const unknownCa = /SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)/;
 
-/** The fix for a failed connect, if the error does not name it. */
+/** The fix, if the error does not name it. */
 export function connectHint({
   code = '',
   message,

@@ -49,9 +49,7 @@ const lockDueSql = sql<DueRow>`
   LIMIT :limit
   FOR NO KEY UPDATE SKIP LOCKED`;
 
-/**
- * SCH-1, SCH-2. NO KEY UPDATE does not block KEY SHARE of a job insert; other schedulers skip locked rows.
- */
+/** SCH-1, SCH-2. NO KEY UPDATE does not block KEY SHARE of a job insert. */
 export function lockDue(
   tx: Queryable,
   {
@@ -83,7 +81,7 @@ export interface SyncPatch {
   connectionId: string;
   /** JSON text of metadata.sync keys. */
   patch: string;
-  /** `next_run_at` of the patch, if the statement writes due_at. */
+  /** `next_run_at` of the patch, if written. */
   dueAt?: Date;
   waitsForJob: boolean;
   /** Resets an invalid schedule. */
@@ -122,7 +120,7 @@ export async function patchSyncs(
 const setWaitingSql = sql<object>`
   UPDATE :schema.connections SET waits_for_job = true WHERE id = ANY (:ids::uuid[])`;
 
-/** Out of the due index until their pending job ends. */
+/** Removes them from the due index until their job ends. */
 export async function setWaiting(tx: Queryable, ids: string[]): Promise<void> {
   await setWaitingSql.all(tx, { ids });
 }
@@ -254,7 +252,6 @@ const writeCursorSql = sql<object>`
       updated_at = :now
   WHERE id = :id`;
 
-/** null or undefined removes the cursor. */
 export async function writeCursor(tx: Queryable, now: Date, id: string, cursor: unknown): Promise<void> {
   const isSet = cursor !== undefined && cursor !== null;
   await writeCursorSql.all(tx, { id, isSet, cursor: isSet ? JSON.stringify(cursor) : null, now });
@@ -262,7 +259,7 @@ export async function writeCursor(tx: Queryable, now: Date, id: string, cursor: 
 
 const deleteConnectionSql = sql<object>`DELETE FROM :schema.connections WHERE id = :id`;
 
-/** The trigger `delete_owned` deletes its jobs and signals. */
+/** Trigger `delete_owned` deletes its jobs and signals. */
 export async function deleteConnection(tx: Queryable, id: string): Promise<void> {
   await deleteConnectionSql.all(tx, { id });
 }
@@ -273,7 +270,6 @@ const writeSyncSql = sql<object>`
       updated_at = :now
   WHERE id = :id`;
 
-/** Other keys of metadata.sync stay. */
 export async function writeSync(
   tx: Queryable,
   now: Date,

@@ -47,7 +47,7 @@ const moveConsumerSql = sql<ConsumerRow>`
   SET after = excluded.after, reader = NULL, moved_at = excluded.moved_at
   RETURNING ${columns}`;
 
-/** Clears the reader, whose next advance fails with CONFLICT. */
+/** The reader's next advance then fails with CONFLICT. */
 export async function moveConsumer(
   tx: Queryable,
   now: Date,

@@ -159,7 +159,7 @@ const readSealedSql = {
   'FOR NO KEY UPDATE SKIP LOCKED': sql<SealedRow>`${sealedById} FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
-/** Rechecks the foreign key: both belong to one tenant. */
+/** Rechecks the foreign key: one tenant owns both. */
 export function readSealed(
   db: Queryable,
   { tenantId, id }: { tenantId: string; id: string },
@@ -202,7 +202,7 @@ export async function markRefused(tx: Queryable, now: Date, id: string, reason: 
 const writeConnectionCredentialSql = sql<object>`
   UPDATE :schema.connections SET credential_id = :credentialId, updated_at = :now WHERE id = :connectionId`;
 
-/** null detaches the credential. */
+/** null: detaches. */
 export async function writeConnectionCredential(
   tx: Queryable,
   now: Date,
@@ -225,7 +225,7 @@ const lockRefusedConnectionsSql = sql<WaitingConnection>`
     AND (status = 'needs_auth' OR (id = :connectionId::uuid AND status = 'active'))
   ORDER BY id LIMIT :limit FOR NO KEY UPDATE`;
 
-/** The credential's `needs_auth` connections, and `connectionId` if active, locked by id. */
+/** The credential's `needs_auth` connections, and `connectionId` if active. Lock order: by id. */
 export function lockRefusedConnections(
   tx: Queryable,
   credentialId: string,

@@ -5,10 +5,10 @@ import { connectHint } from './connect-hints.ts';
 
 /** SQLSTATEs: no connection available. */
 const unreachable = /^(08|53300|57P0[1-5])/;
-/** Also full disk, read-only server, serialization failure, deadlock, timeouts. */
+/** Also full disk, read-only server, conflicts, timeouts. */
 const transient = /^(08|53|57P0[1-5]|57014|40001|40P01|55P03|25006)/;
 
-/** Errors that Postgres did not send come from the connection or are bugs. */
+/** Errors not from Postgres come from the connection or are bugs. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof SynclineError)
     return error.code === 'DATABASE_UNREACHABLE' || error.code === 'OVERLOADED';
@@ -16,7 +16,7 @@ export function isTransient(error: unknown): boolean {
   return error instanceof Error && !isMissingPassword(error) && isConnectionError(error);
 }
 
-/** Need an operator: login, database, schema, privileges, tables, columns, functions. */
+/** Login, database, schema, privileges, missing objects. */
 const permanent = /^(28|3D|3F|42)/;
 
 export function isPermanent(error: unknown): boolean {
@@ -43,12 +43,12 @@ export function isCancelled(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '57014';
 }
 
-/** Values, constraints, program limits, errors raised by triggers. */
+/** Values, constraints, program limits, triggers. */
 const dataErrors = /^(0A|21|22|23|54|P0)/;
-/** Server, login, pooler or another transaction, whatever the statement. */
+/** Independent of the statement: server, login, pooler, other transactions. */
 const serverErrors = /^(0[38]|25|28|3D|40|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
 
-/** Postgres rejects the data by SQLSTATE or on every retry, or the driver cannot serialize it. */
+/** By SQLSTATE or on every retry; or the driver cannot serialize the data. */
 export function isRejection(error: unknown, isRepeated: boolean): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return isRepeated;
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -134,7 +134,7 @@ function serverOf(url: string | undefined): string {
   return hostname ? `${decodeURIComponent(hostname)}:${port || 5432}` : maskUrl(url);
 }
 
-/** As the driver chooses it. */
+/** As the driver chooses. */
 function userOf(url: string | undefined): string {
   return decodeURIComponent(parseUrl(url)?.username ?? '') || pg.defaults.user || '';
 }

@@ -13,7 +13,7 @@ import { sql } from './sql.ts';
 import { types } from './types.ts';
 
 export interface Queryable {
-  /** Quoted. Unscoped: callers' reads use `tables`. */
+  /** Quoted and unscoped: callers' reads use `tables`. */
   readonly schema: string;
   readonly tables: Tables;
   /** For statements that read `listed_connections`. */
@@ -30,11 +30,11 @@ interface TransactionOptions {
   lockTimeoutMs?: number;
   /** Enforced by server and client. */
   timeoutMs?: number;
-  /** Cancels statements on the server only: the session stays usable. Default: `timeoutMs`. */
+  /** Server only: cancels a statement, keeps the session. Default: `timeoutMs`. */
   statementTimeoutMs?: number | undefined;
-  /** `off`: the work replaces the triggers on sync_jobs and connections. */
+  /** `off`: the work does what the triggers do. */
   triggers?: 'on' | 'off';
-  /** false: a server crash may lose the commit (`synchronous_commit = off`). */
+  /** false: a server crash may lose the commit. */
   durable?: boolean;
   readOnly?: boolean;
 }
@@ -43,10 +43,10 @@ export interface Database extends Queryable {
   /** Cannot switch to another tenant. */
   scopedTo(tenantId: string | undefined): Database;
   within(timeoutMs: number): Queryable;
-  /** Retries `work` on serialization failure or deadlock. */
+  /** Retries `work` on a serialization failure or deadlock. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   readonly clock: DatabaseClock;
-  /** DB-6: queries only if the reading is stale. */
+  /** DB-6: queries if the reading is stale. */
   now(): Promise<Date>;
   close(): Promise<void>;
 }
@@ -55,7 +55,7 @@ type Run = <Row extends object>(
   text: string,
   values: unknown[] | undefined,
   timeoutMs: number,
-  /** Around the actual send, which `ports.query` may delay. */
+  /** Around the send, which `ports.query` may delay. */
   aroundSend?: (send: () => Promise<Row[]>) => Promise<Row[]>,
 ) => Promise<Row[]>;
 
@@ -67,11 +67,10 @@ interface Connection {
 interface OpenOptions {
   ports: Pick<Ports, 'query' | 'sleep' | 'random' | 'now' | 'monotonicMs' | 'databaseTime'>;
   onConnectionLost: (error: Error) => void;
-  /** Positive: the process clock is ahead. */
   onSkew: (skewMs: number) => void;
 }
 
-/** A longer statement waits for a lock or a dead socket. */
+/** Longer: waits for a lock or a dead socket. */
 const queryTimeoutMs = 60_000;
 const connectTimeoutMs = 10_000;
 
@@ -86,7 +85,6 @@ const defaultOptions: CompleteOptions = {
   readOnly: false,
 };
 
-/** A transaction sets only what differs. */
 const sessionSettings = settingsOf(defaultOptions);
 
 export function openDatabase(
@@ -99,7 +97,7 @@ export function openDatabase(
   let pool = openPool(config, onConnectionLost);
   const onReplaced = new Set<() => void>();
 
-  /** After a timeout or socket error, each idle connection would time out in turn. */
+  /** Otherwise each idle connection would time out in turn. */
   function replacePool(suspect: pg.Pool): void {
     if (pool !== suspect || suspect.ending) return;
     pool = openPool(config, onConnectionLost);
@@ -132,7 +130,7 @@ export function openDatabase(
   }
 
   async function withClient<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    // A connect timeout of a busy pool replaces nothing.
+    // A connect timeout (busy pool) replaces nothing.
     const { client, from } = await takeClient();
     let broken: Error | undefined;
     const run: Run = <Row extends object>(
@@ -146,7 +144,7 @@ export function openDatabase(
       return ports
         .query(text, () => aroundSend(send))
         .catch((error: unknown) => {
-          // Not from Postgres: the connection state is unknown.
+          // Not from Postgres: connection state unknown.
           if (!(error instanceof pg.DatabaseError)) {
             broken = error instanceof Error ? error : new Error(String(error));
             replacePool(from);
@@ -219,22 +217,22 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
     query_timeout: queryTimeoutMs,
     keepAlive: true,
     onConnect: (client) => {
-      // The query of a checked-out client rejects anyway. Attached on connect: the server may close the
-      // socket right after authentication.
+      // A checked-out client's query rejects anyway. On connect: the server may close the socket right after
+      // authentication.
       client.on('error', () => {});
       return openSession(client, sessionSettings, connectTimeoutMs);
     },
   });
-  // Unhandled, it would end the process.
+  // Unhandled, it ends the process.
   pool.on('error', onConnectionLost);
   return pool;
 }
 
-/** Server timeouts too: a frozen or partitioned process must not keep its locks. */
+/** On the server too: a frozen or partitioned process must not keep locks. */
 function settingsOf({ lockTimeoutMs, timeoutMs, statementTimeoutMs, triggers, durable }: CompleteOptions) {
   return {
     ...pinnedPlans,
-    // Otherwise the server's setting, possibly with replicas.
+    // Otherwise the server's, possibly with replicas.
     ...(!durable && { synchronous_commit: 'off' }),
     'syncline.triggers': triggers,
     'syncline.due_at': triggers === 'off' ? 'written' : 'derived',

@@ -66,7 +66,7 @@ const takeDeletionSql = sql<DeletionRow>`
       ELSE connection_id = :connectionId END
   ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED`;
 
-/** SKIP LOCKED. Without `connectionId`, a deletion that failed after `failedBefore` backs off. */
+/** SKIP LOCKED. Without `connectionId`, skips deletions that failed after `failedBefore`. */
 export function takeDeletion(
   tx: Queryable,
   { connectionId, failedBefore }: { connectionId: string | undefined; failedBefore: Date },

@@ -16,7 +16,7 @@ const feedSequenceSql = sql<FeedSequence>`
      FROM :schema.feed_position)::float8 AS "lastAssigned"
   FROM :schema.feed_start s`;
 
-/** Sequences ignore snapshots: it is behind only after a restore or copy without it. */
+/** It is behind only after a restore or copy without the sequence: sequences ignore snapshots. */
 export async function feedSequence(db: Queryable): Promise<FeedSequence> {
   const row = await feedSequenceSql.first(db);
   if (!row) throw new Error('feed_start has no row');
@@ -27,7 +27,7 @@ export const isBehind = ({ highest, lastAssigned }: FeedSequence) => lastAssigne
 
 const repairFeedSql = sql<{ repaired: boolean }>`SELECT :schema.repair_feed() AS repaired`;
 
-/** Increments the feed epoch. undefined: no repair needed, or another process did it. */
+/** Increments the epoch. undefined: not needed, or repaired by another process. */
 export async function repairFeed(db: Queryable): Promise<FeedSequence | undefined> {
   const found = await feedSequence(db);
   if (!isBehind(found)) return undefined;

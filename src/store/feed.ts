@@ -21,17 +21,17 @@ export interface Batch {
 export interface FeedSnapshot {
   /** In order; positions may have gaps. */
   batches: Batch[];
-  /** Snapshot xmin: transactions below have ended and are visible if committed. */
+  /** Snapshot xmin: transactions below have ended, visible if committed. */
   allEndedBelow: bigint;
-  /** Next transaction id: begun transactions are below it. */
+  /** Next transaction id, above all begun transactions. */
   begunBelow: bigint;
   start: FeedStart;
-  /** The last batch up to the reader's position, if after the start. */
+  /** The last batch up to the reader's position, after the start. */
   reached: Batch | undefined;
   lastAssigned: number;
 }
 
-/** Deleted up to `position`, where `batch` was, if known. `epoch` counts sequence repairs. */
+/** Deleted up to `position`, the place of `batch` if known. `epoch` counts sequence repairs. */
 export interface FeedStart {
   position: number;
   batch: string | null;
@@ -66,10 +66,7 @@ const readFeedSnapshotSql = sql<{
     ORDER BY position LIMIT :limit) f ON true
   ORDER BY f.position`;
 
-/**
- * One snapshot. xmax follows the last *ended* transaction; xmax plus `age(xmax)` is the next transaction
- * id.
- */
+/** One snapshot. xmax follows the last *ended* transaction; adding `age(xmax)` gives the next id. */
 export async function readFeedSnapshot(
   db: Queryable,
   { from, reached, limit }: { from: number; reached: number; limit: number },
@@ -136,11 +133,11 @@ export interface FeedPlace {
 /** Detects cursors from before a restore. */
 export interface FeedProof {
   epoch: number;
-  /** Short hash; empty if unknown, as at position 0. */
+  /** Short hash; empty if unknown, as at 0. */
   mark: string;
 }
 
-/** Starts are index keys: an optional condition would scan the first batch up to `within`. */
+/** As index keys: an optional condition would scan the first batch up to `within`. */
 export function withStarts(batches: Batch[], within: WithinBatch | undefined) {
   return batches.map((batch, i) => {
     const { tenantId, id } = (i === 0 && within) || batchBeginning;
@@ -163,7 +160,7 @@ export interface FeedPage {
 }
 
 /**
- * ORDER BY and comparison lead with the batch, which only the index on (batch, tenant_id, id) fits. With
+ * ORDER BY and comparison lead with the batch, as only the index on (batch, tenant_id, id) does: with
  * statistics of an almost empty table, the planner read a tenant's signals per batch.
  */
 const batchesPage = `

@@ -2,7 +2,7 @@ import type { Database, Queryable } from './database.ts';
 
 type Enter = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** A semaphore, so that callers cannot exhaust the pool. */
+/** Callers cannot exhaust the pool. */
 export function gated(db: Database, enter: Enter): Database {
   const queryable = (inner: Queryable): Queryable => ({
     ...inner,

@@ -21,7 +21,7 @@ const inHistory = `${historyBefore} AND ${filtered}
   AND (:from::uuid IS NULL OR j.id >= :from) AND (:until::uuid IS NULL OR j.id < :until)
   AND (:tenantId::uuid IS NULL OR j.tenant_id = :tenantId)`;
 
-/** Pending jobs, at most one per type, are in another index. */
+/** Pending jobs, one per type, are in another index. */
 const historyPage = withinBytes(
   `SELECT * FROM (
      (SELECT * FROM :scope.sync_jobs j WHERE ${inHistory} AND j.${isPending})

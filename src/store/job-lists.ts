@@ -21,13 +21,13 @@ export interface JobFilter {
 
 export interface JobWalk {
   list(before: string | undefined, bounds: { limit: number; scan: number }): Promise<ListedJob[]>;
-  /** Where the walk stopped reading; undefined: at the end. */
+  /** Where reading stopped; undefined: at the end. */
   last(before: string | undefined, scan: number): Promise<string | undefined>;
-  /** The walk also reads unlisted rows: a short page need not be the last. */
+  /** Reads unlisted rows too: a short page need not be the last. */
   skipsRows: boolean;
 }
 
-/** `ownerId`: the tenant to list; undefined: all tenants. */
+/** `ownerId`: undefined lists all tenants. */
 export async function jobWalk(
   db: Queryable,
   filter: JobFilter,
@@ -83,10 +83,9 @@ function walkAll(db: Queryable, filter: JobFilter): JobWalk {
   };
 }
 
-/** More lookups of pending jobs would exceed the rows that a page may read. */
+/** More would exceed the rows a page may read. */
 const maxLookups = 5000;
 
-/** This file's only relation from tenants to connections. */
 const connectionsOfTenant =
   'SELECT c.id FROM :scope.listed_connections c WHERE c.listed_tenant_id = :ownerId';
 
@@ -99,8 +98,8 @@ async function isLarge(db: Queryable, ownerId: string): Promise<boolean> {
 }
 
 /**
- * The tenant index has only ended jobs; lookups by connection find pending ones, at most one per type. In
- * one snapshot, a job is in one of the two.
+ * The tenant index has only ended jobs; pending ones, one per type, are found by connection. In one snapshot,
+ * a job is in one of the two.
  */
 const tenantJobs = `(
   (SELECT p.* FROM (${connectionsOfTenant}) c CROSS JOIN LATERAL (
@@ -141,7 +140,7 @@ const scanEndSql = sql<{ id: string }>`
 /** No random part: a cursor must not reveal another tenant's job id. */
 const positionOf = (id: string) => id.slice(0, 19).concat('0000-000000000000');
 
-/** Reads `scan` jobs of all tenants: many belong to this one. */
+/** Reads `scan` jobs of all tenants. */
 function walkLargeTenant(db: Queryable, filter: JobFilter): JobWalk {
   const values = valuesOf(filter);
   let end: string | undefined;

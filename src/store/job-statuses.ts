@@ -1,3 +1,3 @@
-/** The planner uses a partial index only if the statement repeats its predicate. */
+/** A partial index needs its predicate in the statement. */
 export const isPending = `status IN ('queued', 'running')`;
 export const isEnded = `status IN ('succeeded', 'failed', 'cancelled', 'completed')`;

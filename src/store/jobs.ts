@@ -35,9 +35,9 @@ const insertIncrementalJobsSql = sql<{ connection_id: string }>`
   RETURNING connection_id`;
 
 /**
- * SCH-7. Checks before ON CONFLICT: the unique index would wait for a transaction that ends the pending
- * job and may need a lock held here. One subquery per row: NOT EXISTS becomes a join over all pending
- * jobs. On locked, active connections, only a running job can block.
+ * SCH-7. Checks before ON CONFLICT, which would wait for a transaction that ends the pending job and may need
+ * a lock held here. A subquery per row: NOT EXISTS becomes a join over all pending jobs. On locked, active
+ * connections, only a running job can block.
  */
 export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJob[]): Promise<Set<string>> {
   const rows = await insertIncrementalJobsSql.all(tx, { now, n: jobs });
@@ -57,9 +57,7 @@ const deleteEndedJobsSql = sql<{ deleted: number; last: string | null }>`
     RETURNING coalesce(finished_at, updated_at) AS ended_at)
   SELECT count(*)::int AS deleted, max(ended_at)::text AS last FROM gone`;
 
-/**
- * Pass `last` as the next `from`: under an old snapshot, every batch would walk the deleted index entries.
- */
+/** Pass `last` as the next `from`: under an old snapshot, a batch would walk all deleted index entries. */
 export async function deleteEndedJobs(
   db: Queryable,
   { from, cutoff, limit }: { from: string; cutoff: Date; limit: number },
@@ -107,7 +105,7 @@ export interface JobRow {
   provider_slug: string;
   connection_id: string;
   job_type: JobType;
-  /** `completed` is an older status. */
+  /** `completed`: an older status. */
   status: JobStatus | 'completed';
   priority: number;
   attempts: number;
@@ -193,7 +191,7 @@ const requeueFromStartSql = sql<object>`
       priority = greatest(priority, rerun_priority), rerun_priority = NULL
   WHERE id = ANY (:ids::uuid[])`;
 
-/** A run in progress fails its claim check at commit. */
+/** A run in progress then fails its claim check. */
 export async function requeueFromStart(tx: Queryable, now: Date, ids: string[]): Promise<void> {
   await requeueFromStartSql.all(tx, { now, ids });
 }
@@ -257,7 +255,7 @@ const markHintedSql = sql<{ connection_id: string }>`
     AND status IN ('queued', 'running')
   RETURNING connection_id`;
 
-/** Another run follows, also after the current walk. Queued jobs become due unless in backoff. */
+/** Another run follows the current walk. Queued jobs become due unless in backoff. */
 export async function markHinted(
   tx: Queryable,
   now: Date,
@@ -306,7 +304,7 @@ const insertReceivedJobsSql = sql<object>`
     signals: 'int',
   })}`;
 
-/** As succeeded: triggers and indexes of pending jobs ignore them. */
+/** As succeeded: triggers and pending indexes ignore them. */
 export async function insertReceivedJobs(
   tx: Queryable,
   now: Date,

@@ -11,7 +11,6 @@ export interface KeyRow {
   prefix: string;
   created_at: Date;
   created_by: string;
-  /** The key that created it. */
   parent_id: string | null;
   last_used_at: Date | null;
   revoked_at: Date | null;
@@ -70,7 +69,7 @@ export function findKey(
 const holdValidKeySql = sql<object>`
   SELECT FROM :schema.api_keys WHERE id = :id AND revoked_at IS NULL FOR SHARE`;
 
-/** Locked against revocation until the transaction ends. */
+/** Locks against revocation until the transaction ends. */
 export async function holdValidKey(tx: Queryable, id: string): Promise<boolean> {
   const rows = await holdValidKeySql.all(tx, { id });
   return rows.length > 0;
@@ -131,7 +130,7 @@ const useKeySql = sql<KeyRow>`
 export async function useKey(db: Queryable, now: Date, hash: Buffer): Promise<KeyRow | undefined> {
   const row = await useKeySql.first(db, { hash });
   if (row && (row.last_used_at?.getTime() ?? 0) < now.getTime() - lastUsedGranularitySeconds * 1000)
-    // SKIP LOCKED: authentication never waits for locks.
+    // SKIP LOCKED: authentication must not wait.
     await noteUseSql.all(db, { id: row.id, now });
   return row;
 }

@@ -5,7 +5,7 @@ import { type WakeReason, wakeChannel } from './wake.ts';
 
 type OnWake = (reason: WakeReason) => void;
 
-/** On a shared session, LISTEN would leak and deliver nothing. */
+/** On a shared session, LISTEN leaks and delivers nothing. */
 export async function listenOn(client: pg.Client, schema: string, onWake: OnWake): Promise<boolean> {
   if (isShared(client)) return false;
   client.on('notification', ({ payload }) => onWake(payload as WakeReason));

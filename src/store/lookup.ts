@@ -2,21 +2,18 @@ import type { Queryable } from './database.ts';
 import { appliedVersion } from './schema-version.ts';
 import type { Tables } from './scope.ts';
 
-/** This migration fills connection_lookup. */
+/** Fills connection_lookup. */
 const filledVersion = 15;
 
 type IsFilled = (db: Queryable) => Promise<boolean>;
 
 export interface Lookup {
   isFilled: IsFilled;
-  /** On the previous schema, lists read connections instead. */
+  /** On the previous schema, lists read connections. */
   tables(db: Queryable): Promise<Tables>;
 }
 
-/**
- * Reads the version once per list until the table is filled: a process started before the migration
- * notices it. Versions never decrease.
- */
+/** Reads the version per list until the table is filled: the process may be older than the migration. */
 export function createLookupState(): IsFilled {
   let isFilled = false;
   return async (db) => {

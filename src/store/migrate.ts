@@ -11,7 +11,7 @@ import { requireSuitable } from './suitable.ts';
 
 export interface MigrationStep {
   name: string;
-  /** Of its statements. The step's transaction holds locks until it ends. */
+  /** Of its statements; locks are held until the step's transaction ends. */
   durationMs: number;
 }
 
@@ -27,7 +27,7 @@ export interface MigrationResult {
 export interface MigrateOptions {
   ports: Pick<Ports, 'sleep' | 'random' | 'monotonicMs'>;
   signal?: AbortSignal;
-  /** After a lock timeout, and before each command outside a transaction. */
+  /** After a lock timeout, and before commands outside a transaction. */
   onProgress: (message: string) => void;
   lockTimeoutMs?: number;
   /** Tests add a future one. */
@@ -36,15 +36,15 @@ export interface MigrateOptions {
 
 const connectTimeoutMs = 10_000;
 const defaultLockTimeoutMs = 5000;
-/** About four minutes in total. */
+/** About four minutes. */
 const maxTries = 30;
 
 type Outcome = { steps: MigrationStep[]; isComplete: boolean } | { holders: string[] };
 
 /**
- * Consecutive transactional migrations share a transaction; a new schema needs only one. An advisory
- * transaction lock makes concurrent calls safe, also behind transaction poolers. A waiting table lock
- * blocks later writers, so a transaction rolls back after `lockTimeoutMs` and retries.
+ * Consecutive transactional migrations share a transaction. An advisory transaction lock serializes calls,
+ * also behind transaction poolers. A waiting table lock blocks later writers: a transaction rolls back after
+ * `lockTimeoutMs` and retries.
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
   const { ports, signal = never, onProgress, lockTimeoutMs = defaultLockTimeoutMs } = options;
@@ -100,7 +100,6 @@ async function withClient<T>(
   }
 }
 
-/** Returns the lock holders after a timeout. */
 function migrateSome(config: Config['database'], step: Step): Promise<Outcome> {
   return withClient(config, async (client) => {
     try {
@@ -120,8 +119,7 @@ function migrateSome(config: Config['database'], step: Step): Promise<Outcome> {
 const lockPollMs = 250;
 
 /**
- * Polls for the advisory lock: a waiting statement holds a snapshot, and the holder's CREATE INDEX
- * CONCURRENTLY would wait for it.
+ * Polls: a waiting statement holds a snapshot, for which the holder's CREATE INDEX CONCURRENTLY would wait.
  */
 async function beginAlone(client: pg.Client, schema: string, { ports, signal }: Step): Promise<void> {
   for (;;) {
@@ -166,7 +164,7 @@ async function applySome(client: pg.Client, config: Config['database'], step: St
   const alone = isOurs ? pending.findIndex((migration) => migration.withoutTransaction) : -1;
   const some = pending.slice(0, alone === -1 ? undefined : Math.max(alone, 1));
   if (isOurs && alone !== 0 && some.length > 0) await lockHotTables(client, step);
-  // The transaction holds the advisory lock, but no snapshot that blocks CONCURRENTLY.
+  // Holds the advisory lock, but no snapshot that blocks CONCURRENTLY.
   const steps: MigrationStep[] = [];
   for (const migration of some) {
     const { version, name } = migration;
@@ -183,10 +181,10 @@ const setLockTimeout = (client: pg.Client, ms: number) =>
   client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(ms)]);
 
 const hotTables = 'connections, sync_jobs, signals, feed';
-/** Per table: the total stays below deadlock_timeout (1 s), so no writer becomes the victim. */
+/** Per table: in total below deadlock_timeout (1 s), so no writer becomes the victim. */
 const hotLockTimeoutMs = 200;
 
-/** Before a migration locks one: triggers and foreign keys make writers lock two of them in either order. */
+/** Triggers and foreign keys make writers lock two of them in either order. */
 async function lockHotTables(client: pg.Client, { ports, signal, lockTimeoutMs }: Step): Promise<void> {
   const endMs = ports.monotonicMs() + lockTimeoutMs;
   await setLockTimeout(client, Math.min(hotLockTimeoutMs, lockTimeoutMs));
@@ -206,15 +204,15 @@ async function lockHotTables(client: pg.Client, { ports, signal, lockTimeoutMs }
   await setLockTimeout(client, lockTimeoutMs);
 }
 
-/** Creating the schema blocks no writer and works through a transaction pooler. */
+/** A new schema has no writers; a transaction works through a pooler. */
 const textWithin = ({ sql: text }: Migration) => text.replaceAll('INDEX CONCURRENTLY', 'INDEX');
 
 /** A line that ends with `;` ends a command. */
 const commandsOf = (text: string) => text.split(/;$/m).filter((command) => /^\s*[A-Z]/m.test(command));
 
 /**
- * On its own session, without a lock timeout: CONCURRENTLY waits without blocking writers, and an
- * interrupted build starts over.
+ * On its own session, without a lock timeout: CONCURRENTLY blocks no writers; an interrupted build starts
+ * over.
  */
 function runCommands(
   config: Config['database'],
@@ -233,7 +231,7 @@ function runCommands(
 
 async function enterSchema(client: pg.Client, schema: string): Promise<void> {
   const quoted = pg.escapeIdentifier(schema);
-  // IF NOT EXISTS needs the CREATE privilege even for an existing schema.
+  // IF NOT EXISTS needs CREATE even for an existing schema.
   const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
   if (rows.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
   await client.query(`SET LOCAL search_path TO ${quoted}, pg_temp`);

@@ -6,10 +6,7 @@ const oldBatchesSql = sql<Batch & { created_at: Date }>`
   SELECT f.position::float8, f.batch, f.created_at FROM :schema.feed f
   WHERE f.position IS NOT NULL AND f.position >= :from ORDER BY f.position LIMIT :limit`;
 
-/**
- * Stops at the first kept batch: the feed start must not pass it, and a search by age would scan the whole
- * feed.
- */
+/** Stops at the first kept batch, the limit of the feed start: a search by age would scan the whole feed. */
 export async function oldBatches(
   tx: Queryable,
   { from, cutoff, limit }: { from: number; cutoff: Date; limit: number },
@@ -60,10 +57,7 @@ const deleteSignalsSql = sql<{ deleted: number }>`
     RETURNING 1)
   SELECT count(*)::int AS deleted FROM gone`;
 
-/**
- * Skips locked signals. By id alone, with statistics of an empty table, the planner scans an index ending
- * with the id.
- */
+/** Skips locked signals. By id alone, with statistics of an empty table, the planner scans another index. */
 export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promise<number> {
   const row = await deleteSignalsSql.first(tx, { given: signals });
   return row?.deleted ?? 0;

@@ -6,7 +6,7 @@ export interface Listed {
 }
 
 export interface PageCut {
-  /** Of unbounded size: JSON, and other writers' text. */
+  /** Unbounded: JSON, and other writers' text. */
   columns: readonly string[];
   /** Over alias `p`. */
   order: string;
@@ -15,7 +15,7 @@ export interface PageCut {
   maxBytes?: `:${string}`;
 }
 
-/** Compressed size does not bound text size, so up to 8 MB of stored rows are detoasted and measured. */
+/** Compressed size does not bound text size: up to 8 MB of stored rows are detoasted and measured. */
 export function withinBytes(page: string, { columns, order, above, maxBytes }: PageCut): string {
   const byteLimit = maxBytes ?? String(maxPageBytes);
   const stored = columns.map((column) => `coalesce(pg_column_size(p.${column}), 0)`).join(' + ') || '0';

@@ -1,7 +1,7 @@
 /**
- * With statistics from before a large catch-up, the planner scanned a million connections to count none,
- * and merge-joined a batch with all jobs' primary keys. `c.id = ANY (ARRAY[w.id])` is one index lookup per
- * row: with equality and statistics of an empty table, the planner scanned the whole index.
+ * With statistics from before a catch-up, the planner scanned a million connections to count none, and
+ * merge-joined a batch with all jobs. `c.id = ANY (ARRAY[w.id])` is one index lookup per row: with `=` and
+ * statistics of an empty table, it scanned the whole index.
  */
 export const pinnedPlans = {
   enable_seqscan: 'off',

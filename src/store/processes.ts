@@ -38,12 +38,10 @@ export async function insertProcess(
 }
 
 export interface Beat {
-  /** The lease is renewed. */
   held: boolean;
   /** For the caller to reap. */
   expired: string[];
   now_ms: number;
-  /** Claims that are no longer valid. */
   lost: LostRun[];
 }
 
@@ -77,7 +75,7 @@ const beatSql = sql<Beat>`
       FROM run), '[]') AS lost,
     ${clockColumn}`;
 
-/** EXE-9: renewal, expired processes and own claims in one statement. */
+/** EXE-9: renewal, expired processes and lost claims in one statement. */
 export async function beat(
   db: Queryable,
   now: Date,
@@ -114,7 +112,7 @@ const lockExpiredSql = sql<ExpiredProcess>`
   SELECT host, pid, expires_at, released FROM :schema.processes
   WHERE id = :id AND expires_at <= :now FOR UPDATE SKIP LOCKED`;
 
-/** Until COMMIT no heartbeat renews it and no other process reaps it. */
+/** Until COMMIT, no heartbeat renews and no other process reaps it. */
 export function lockExpired(tx: Transaction, id: string): Promise<ExpiredProcess | undefined> {
   return lockExpiredSql.first(tx, { now: tx.now, id });
 }
@@ -142,7 +140,7 @@ const lockLostSql = sql<LostJob>`
   LIMIT :limit
   FOR NO KEY UPDATE OF c, j SKIP LOCKED`;
 
-/** SKIP LOCKED never waits: lock order does not matter. */
+/** SKIP LOCKED: lock order does not matter. */
 export function lockLost(
   tx: Queryable,
   owner: { processId: string; claimId?: string },
@@ -182,7 +180,7 @@ const writeLossesSql = sql<object>`
   UPDATE :schema.connections c SET losses = w.losses
   FROM ${unnest('w', { connectionId: 'uuid', losses: 'jsonb' })} WHERE c.id = ANY (ARRAY[w.connection_id])`;
 
-/** EXE-9: records a crash on the connections of its jobs. */
+/** EXE-9. */
 export async function writeLosses(tx: Queryable, writes: LossesWrite[]): Promise<void> {
   if (writes.length === 0) return;
   await writeLossesSql.all(tx, { w: writes });
@@ -196,7 +194,7 @@ const forgiveProcessSql = sql<object>`
     WHERE l.loss ->> 'process' IS DISTINCT FROM :id)
   WHERE c.losses IS NOT NULL AND c.losses @> jsonb_build_array(jsonb_build_object('process', :id::text))`;
 
-/** EXE-9: the process turned out to be alive. */
+/** EXE-9: the process is alive. */
 export async function forgiveProcess(tx: Queryable, id: string): Promise<void> {
   await forgiveProcessSql.all(tx, { id });
 }

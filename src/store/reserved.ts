@@ -13,8 +13,8 @@ export interface ReservedOptions extends Omit<SingleOptions, 'name' | 'onConnect
 }
 
 /**
- * Outside the pool: the heartbeat never waits. Listens for wake-ups unless `database.notifyUrl` is set or
- * a transaction pooler prevents it.
+ * Outside the pool: the heartbeat never waits. Listens unless `database.notifyUrl` is set or a transaction
+ * pooler prevents it.
  */
 export function openReserved({ onWake, ...options }: ReservedOptions): ReservedConnection {
   const { config, timeoutMs } = options;

@@ -45,7 +45,7 @@ function columnsOf(writes: readonly RollupWrite[]): Record<string, readonly unkn
   return values;
 }
 
-/** Sorted rows: one lock order, no deadlocks. */
+/** Sorted: one lock order, no deadlocks. */
 export async function addRollups(
   tx: Queryable,
   minute: Date,

@@ -17,7 +17,7 @@ export interface SchedulerRow {
 /** Ticks are at most five minutes apart. */
 const staleAfterSeconds = 3600;
 
-/** One row per host for short processes such as cron jobs: a version 8 UUID, derived from its content. */
+/** One row per host for short processes (cron): a version 8 UUID of its name. */
 export function cronSchedulerId(host: string): string {
   const hex = createHash('sha256').update(host).digest('hex');
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5');
@@ -30,15 +30,15 @@ export const maxTickAgeSeconds = (tickIntervalSeconds: number): number => 3 * ti
 
 export interface TickState {
   lastAt: Date | undefined;
-  /** `command`: `syncline tick` or `tick()`, too rarely for cron and without a scheduler process. */
+  /** `command`: `syncline tick` or `tick()`, too rarely for cron. */
   source: 'process' | 'cron' | 'command';
   /** After this age, scheduling has stopped. */
   maxAgeSeconds: number;
 }
 
 /**
- * Ticks of short processes count as cron if they span more than the allowed tick age, without a
- * scheduler's tick within the hour: one manual tick must not hide a stopped scheduler.
+ * Short processes count as cron if their ticks span more than the allowed age and no scheduler ticked within
+ * the hour: one manual tick must not hide a stopped scheduler.
  */
 export function tickStateOf(
   rows: readonly SchedulerRow[],

@@ -4,7 +4,7 @@ import { migrations as knownMigrations, type Migration } from './migrations.inli
 import { sql } from './sql.ts';
 import { requireSuitable } from './suitable.ts';
 
-/** Creates the schema of the oldest upgradable release. */
+/** The oldest upgradable schema. */
 export const firstVersion = (migrations: readonly Migration[]) => migrations.at(0)?.version ?? 0;
 export const latestVersion = (migrations: readonly Migration[]) => migrations.at(-1)?.version ?? 0;
 
@@ -15,7 +15,7 @@ export const tableNames = (migrations: readonly Migration[]) => [
   ),
 ];
 
-/** This release also runs on the previous schema version: processes can be replaced first. */
+/** This release also runs on it: processes can be replaced first. */
 export const previousVersion = 11;
 
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {

@@ -1,13 +1,13 @@
 import { requireUuid } from '../values/arguments.ts';
 
 /**
- * FROM relations, such as `:scope.sync_jobs`: tenant isolation in SQL. Only writes of consumers name
- * the owner themselves. Tables without a tenant column (attempts, feed) are read via rows found here.
+ * Tenant isolation in SQL, as in `:scope.sync_jobs`. Only writes of consumers name the owner. Tables without
+ * a tenant column (attempts, feed) are read via rows found here.
  */
 export interface Tables {
   tenants: string;
   connections: string;
-  /** For lists and searches: adds the indexed `listed_id`, `listed_tenant_id` and `listed_external_id`. */
+  /** For lists and searches: adds indexed `listed_…` columns. */
   listed_connections: string;
   sync_jobs: string;
   signals: string;
@@ -38,15 +38,15 @@ const listedColumns = (id: string, alias: string) =>
   `c.*, ${alias}.${id} AS listed_id, ${alias}.tenant_id AS listed_tenant_id, ${alias}.external_id AS listed_external_id`;
 
 /**
- * Also compares the connection's own tenant. `= ANY (ARRAY[…])` implies no condition on connections alone,
- * so the planner cannot search all connections for the tenant.
+ * Compares the connection's own tenant too. `= ANY (ARRAY[…])` implies no condition on connections alone, by
+ * which the planner could search all of them.
  */
 const listedOf = (schema: string, id: string) =>
   `(SELECT ${listedColumns('connection_id', 'l')} FROM ${schema}.connection_lookup l
     JOIN ${schema}.connections c ON c.id = l.connection_id AND c.tenant_id = ANY (ARRAY[l.tenant_id])
     WHERE l.tenant_id = '${id}')`;
 
-/** LEFT JOIN: Postgres omits it if a statement reads no lookup column. */
+/** LEFT JOIN: omitted if no lookup column is read. */
 const listedOfAll = (schema: string) =>
   `(SELECT ${listedColumns('connection_id', 'l')} FROM ${schema}.connections c
     LEFT JOIN ${schema}.connection_lookup l ON l.connection_id = c.id)`;

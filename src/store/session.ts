@@ -2,37 +2,35 @@ import type pg from 'pg';
 
 /**
  * DB-5: settings that change what a statement means, returns or waits for. Left to the operator:
- * `synchronous_commit` (reported by doctor), `role`, `row_security`, tablespaces, memory, costs,
- * logging.
+ * `synchronous_commit` (doctor reports it), `role`, `row_security`, tablespaces, memory, costs, logging.
  */
 const sessionSettings = {
   client_encoding: 'UTF8',
-  // The driver parses one format, and misreads historical sub-minute offsets.
+  // The driver's only format; it misreads historical sub-minute offsets.
   DateStyle: 'ISO, YMD',
   TimeZone: 'UTC',
   IntervalStyle: 'postgres',
   bytea_output: 'hex',
   // Fewer digits would round feed positions.
   extra_float_digits: 1,
-  // Parsing of statements and arrays.
   standard_conforming_strings: 'on',
   array_nulls: 'on',
   transform_null_equals: 'off',
   quote_all_identifiers: 'off',
-  // Another schema could shadow built-ins; table names are qualified.
+  // Other schemas could shadow built-ins; table names are qualified.
   search_path: 'pg_catalog, pg_temp',
-  // A statement that waited for a row must see its committed version.
+  // After waiting for a row, a statement must see its committed version.
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
   exit_on_error: 'off',
   // The pool closes idle connections.
   idle_session_timeout: 0,
-  // Index access, planned for the actual parameter values.
+  // Index access, planned for actual parameters.
   plan_cache_mode: 'auto',
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
   enable_nestloop: 'on',
-  // Syncline's own: whether triggers fire and derive due_at, and the feed batch.
+  // Whether triggers fire and derive due_at; the feed batch.
   'syncline.triggers': 'on',
   'syncline.due_at': 'derived',
   'syncline.batch': '',
@@ -40,7 +38,7 @@ const sessionSettings = {
 
 type Settings = Record<string, string | number>;
 
-/** Qualified: search_path could contain another `set_config`. */
+/** Qualified: search_path may contain another `set_config`. */
 function setConfigs(settings: Settings, isLocal: boolean): string[] {
   return Object.entries(settings).map(
     ([name, value]) => `pg_catalog.set_config('${name}', '${value}', ${isLocal})`,
@@ -53,11 +51,11 @@ const transactionTimeout = (isLocal: boolean) =>
      THEN pg_catalog.set_config('transaction_timeout', '0', ${isLocal}) END`;
 
 interface SessionKind {
-  /** By other clients between transactions (transaction pooler). */
+  /** With other clients (transaction pooler). */
   isShared: boolean;
   /**
-   * Only for a setting of role or database. A read-only server (maintenance, disk almost full) or URL
-   * stays read-only and is reported.
+   * For a setting of role or database. A read-only server (maintenance, full disk) or URL stays read-only and
+   * is reported.
    */
   overridesReadOnly: boolean;
   /** Empty if shared. */

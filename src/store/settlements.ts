@@ -25,7 +25,7 @@ const lockRunsSql = sql<RunRow>`
   FROM :schema.sync_jobs WHERE id = ANY (:jobIds::uuid[])
   FOR NO KEY UPDATE`;
 
-/** By id only: with a status condition, the planner may scan all running jobs per row. */
+/** By id: with a status condition, the planner may scan all running jobs. */
 export function lockRuns(tx: Queryable, jobIds: string[]): Promise<RunRow[]> {
   return lockRunsSql.all(tx, { jobIds });
 }
@@ -59,7 +59,7 @@ const writeConnectionsSql = sql<object>`
     AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL
       OR c.losses IS NOT NULL)`;
 
-/** Includes the triggers' writes: one row version instead of two. */
+/** With the triggers' writes: one row version, not two. */
 export async function writeConnections(tx: Queryable, now: Date, writes: ConnectionWrite[]): Promise<void> {
   if (writes.length === 0) return;
   await writeConnectionsSql.all(tx, { now, w: writes });
@@ -83,9 +83,8 @@ const refuseConnectionsSql = sql<{ id: string }>`
   RETURNING c.id`;
 
 /**
- * Returns those now in `needs_auth`, unless a user replaced the credential during the run: the provider
- * refused the old one, and the user would not return. Token refreshes and credentials saved by runs are no
- * replacement.
+ * Returns those now in `needs_auth`. Not if a user replaced the refused credential during the run: the user
+ * would not return. Token refreshes and credentials saved by runs are no replacement.
  */
 export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedRun[]): Promise<Set<string>> {
   const rows = await refuseConnectionsSql.all(tx, { now, r: runs });
@@ -128,7 +127,7 @@ const settleJobsSql = sql<{ connection_id: string }>`
          WHERE b.connection_id = s.connection_id AND b.status = 'queued' AND b.blocked LIMIT 1) IS NOT NULL`;
 
 /**
- * Keeps `claim_id`: a retried commit recognises its result. Returns connections with blocked jobs, read by a
+ * Keeps `claim_id`: a retried commit recognises its result. Returns connections with blocked jobs by a
  * snapshot taken under the lock of the runs: a writer that touches a running job blocks its siblings.
  */
 export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<string[]> {
@@ -155,7 +154,7 @@ export interface FollowUp {
   /** Default: now. Start lag counts from here. */
   scheduledAt?: Date | undefined;
   keepsPause?: boolean | undefined;
-  /** Another run follows the walk. */
+  /** Another run follows. */
   hinted?: boolean | undefined;
 }
 
@@ -187,7 +186,7 @@ const insertFollowUpsSql = sql<object>`
 
 /**
  * EXE-6: a queued job takes over the cursor and becomes due. EXE-7: with `keepsPause`, the later
- * `retry_after` wins.
+ * `retry_after`.
  */
 export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]): Promise<void> {
   if (jobs.length === 0) return;

@@ -39,7 +39,7 @@ const insertSignalsSql = sql<{ job_id: string; stored: number }>`
   )
   SELECT job_id, count(*)::int AS stored FROM stored GROUP BY job_id`;
 
-/** One feed batch. Returns new signals per job, without duplicates. */
+/** One feed batch. Returns new signals per job. */
 export async function insertSignals(
   tx: Queryable,
   now: Date,

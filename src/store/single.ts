@@ -20,14 +20,13 @@ export interface SingleOptions {
   config: Config['database'];
   ports: Pick<Ports, 'query' | 'sleep' | 'random'>;
   clock: DatabaseClock;
-  /** application_name in pg_stat_activity. */
   name: string;
-  /** Per connect and statement; a timeout drops the socket. */
+  /** Per connect and statement; drops the socket. */
   timeoutMs: number;
   onConnect?: (client: pg.Client) => Promise<void>;
 }
 
-/** For statements that must not wait for a busy pool. Reconnects after a socket error or timeout. */
+/** For statements that must not wait for a busy pool. Reconnects after socket errors and timeouts. */
 export function openSingle({
   config,
   ports,
@@ -72,7 +71,7 @@ export function openSingle({
     return opened;
   }
 
-  /** A transaction is three statements. */
+  /** A transaction has three statements. */
   function serialize<T>(work: () => Promise<T>): Promise<T> {
     const result = queue.then(work);
     queue = result.catch(() => {});

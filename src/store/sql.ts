@@ -4,8 +4,8 @@ type Names = Pick<Queryable, 'schema' | 'tables'>;
 type Values = Record<string, unknown>;
 
 /**
- * `:schema.sync_jobs` is the table, `:scope.sync_jobs` its rows visible to the caller (scope.ts), `:limit`
- * a parameter. In psql: `\set schema syncline`, `\set scope syncline`.
+ * `:schema.sync_jobs` is the table, `:scope.sync_jobs` the caller's rows (scope.ts), `:limit` a parameter. In
+ * psql: `\set schema syncline`, `\set scope syncline`.
  */
 export interface Statement<Row extends object> {
   text(names: Names): string;
@@ -16,7 +16,7 @@ export interface Statement<Row extends object> {
 /** A test prepares each. */
 export const statements: Statement<object>[] = [];
 
-/** At module level, with constants only: built once per schema and scope. */
+/** At module level, constants only: built once per schema and scope. */
 export function sql<Row extends object>(
   strings: TemplateStringsArray,
   ...parts: (string | number)[]

@@ -44,7 +44,7 @@ const countFailingSql = sql<{ rows: number }>`
     SELECT 1 FROM :scope.listed_connections c WHERE failing_since IS NOT NULL AND status = 'active'
     LIMIT ${maxCounted + 1}) counted`;
 
-/** Beyond the cap, partial indexes count the unhealthy ones. */
+/** Beyond the cap, partial indexes count unhealthy ones. */
 export async function countConnections(db: Queryable): Promise<ConnectionCounts> {
   const rows = await countConnectionsSql.all(db);
   const found = new Map(rows.map((row) => [row.health, row.connections]));
@@ -167,7 +167,7 @@ export async function lastErrors(db: Queryable, connectionIds: string[]): Promis
   return new Map(rows.map((row) => [row.id, row.message]));
 }
 
-/** Beyond it, a sample is counted. */
+/** Beyond it, a sample. */
 const sampleSize = 20_000;
 
 export interface DueGroup {

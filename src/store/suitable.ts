@@ -11,10 +11,7 @@ interface DatabaseTraits {
   taken: string[];
 }
 
-/**
- * DB-5: throws if unusable. Returns whether the tables are Syncline's: another program may own
- * `schema_migrations`.
- */
+/** DB-5: throws if unusable. false: another program may own `schema_migrations`. */
 export async function requireSuitable(
   query: Query,
   schema: string,

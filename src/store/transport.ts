@@ -1,7 +1,7 @@
 import pg from 'pg';
 
 export interface Transport {
-  /** Host name, address or folder of a Unix socket. */
+  /** Name, address or socket folder. */
   host: string;
   tls: 'off' | 'unverified' | 'verified';
 }
@@ -9,7 +9,7 @@ export interface Transport {
 /** @types/pg declares only the flag. */
 type TlsOptions = boolean | { rejectUnauthorized?: boolean };
 
-/** As the driver connects, including PGHOST and PGSSLMODE; opens no connection. */
+/** As the driver connects, with PGHOST and PGSSLMODE. */
 export function transportOf(url: string | undefined): Transport {
   const { host, ssl } = new pg.Client({ connectionString: url }) as { host: string; ssl: TlsOptions };
   if (!ssl) return { host, tls: 'off' };

@@ -7,8 +7,8 @@ const latestMs = 8.64e15;
 const infinities: Readonly<Record<string, number>> = { '-infinity': -latestMs, infinity: latestMs };
 
 /**
- * Other writers may store timestamps outside the range of Date, clamped so that they compare, and JSON
- * nested too deep to traverse.
+ * Other writers may store JSON nested too deep to traverse, and timestamps outside Date's range, clamped so
+ * that they compare.
  */
 export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) => {
@@ -18,16 +18,16 @@ export const types: pg.CustomTypesConfig = {
   },
 };
 
-/** As sessions return it, in UTC. `Date.UTC` adds 1900 to years before 100. */
+/** As sessions return it. `Date.UTC` adds 1900 to years before 100. */
 const utcInstant = /^[1-9]\d{3}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?\+00$/;
 
 function parseTimestamp(text: string, parse: (text: string) => unknown): Date {
-  // Three times as fast as the driver's parser, which handles any offset and year.
+  // Three times as fast as the driver's parser.
   if (utcInstant.test(text)) return new Date(utcMs(text));
   const infinityMs = infinities[text];
   if (infinityMs !== undefined) return new Date(infinityMs);
   const at = parse(text) as Date;
-  // timestamptz ends 18,516 years after Date.
+  // timestamptz ends after Date.
   return Number.isNaN(at.getTime()) ? new Date(latestMs) : at;
 }
 

@@ -29,7 +29,6 @@ export async function wakeIfRunnable(tx: Queryable, now: Date, connectionId: str
 
 const recheckRunsSql = sql<object>`SELECT :schema.wake_executors('runs')`;
 
-/** A running job was taken from its process. */
 export async function recheckRuns(tx: Queryable): Promise<void> {
   await recheckRunsSql.all(tx);
 }

@@ -47,7 +47,7 @@ export async function deleteWebhook(tx: Queryable, connectionId: string): Promis
   return rows.length > 0;
 }
 
-/** null unless the connection has its own secret. */
+/** null: no secret of its own. */
 export interface RecipientRow {
   id: string;
   tenant_id: string;

@@ -34,22 +34,22 @@ export interface DeliverContext {
 
 export type Receipt = { verified: false } | { verified: true; reply?: unknown };
 
-/** With the receiver of deliveries, for custom servers. */
+/** Adds the receiver of deliveries for custom servers. */
 export interface DeliveriesApi extends WebhooksApi {
-  /** Authenticated by the signature of the delivery: needs no caller. */
+  /** Needs no caller: the signature authenticates the delivery. */
   deliver(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt>;
 }
 
-/** For malformed ids: they take the same time. */
+/** For malformed ids: same time. */
 const noConnection = '00000000-0000-0000-0000-000000000000';
 const queryTimeoutMs = 5000;
-/** Their sender would have timed out. */
+/** Senders would have timed out. */
 const maxWaiting = 5000;
 const maxBatchItems = 500;
 /** Slack times out after three seconds. */
 const reactionTimeoutMs = 2000;
 const noteIntervalMs = 60_000;
-/** One failure repeats in thousands of deliveries. */
+/** Thousands of deliveries repeat a failure. */
 const logIntervalMs = 60_000;
 
 const tooMany = () =>
@@ -63,7 +63,7 @@ const unreadableSecret = () =>
     hint: 'Add its key to SYNCLINE_CREDENTIALS_KEYS, or create the webhook again.',
   });
 
-/** Timing does not reveal why: every rejection costs one lookup, decryption and HMAC (against a decoy). */
+/** Timing reveals no reason: every rejection costs one lookup, decryption and HMAC (against a decoy). */
 export function createDeliver(context: DeliverContext): DeliveriesApi['deliver'] {
   const { db, ports, log, connectors, vault } = context;
   const limits = { maxWaiting, refusal: tooMany };
@@ -131,7 +131,7 @@ export function createDeliver(context: DeliverContext): DeliveriesApi['deliver']
     }
   }
 
-  /** On failure, the delivery still is a hint. */
+  /** A failed delivery is still a hint. */
   async function react(connector: Connector, row: RecipientRow, delivery: Delivery): Promise<Reaction> {
     const { webhook, configSchema } = connector;
     if (!webhook?.react) return {};
@@ -162,7 +162,7 @@ export function createDeliver(context: DeliverContext): DeliveriesApi['deliver']
     } catch (error) {
       // The provider retries.
       if (error instanceof SynclineError || isTransient(error) || isPermanent(error)) throw error;
-      // Invalid signals; a retry would not help.
+      // Invalid signals: a retry would not help.
       warn(
         'store',
         row,
@@ -172,7 +172,7 @@ export function createDeliver(context: DeliverContext): DeliveriesApi['deliver']
     }
   }
 
-  /** At most once a minute per connection. */
+  /** Once a minute per connection. */
   async function note(row: RecipientRow): Promise<void> {
     const isRecent = (row.last_received_at?.getTime() ?? 0) > ports.now() - noteIntervalMs;
     if (row.sealed === null || isRecent || beingNoted.has(row.id)) return;
@@ -188,7 +188,7 @@ export function createDeliver(context: DeliverContext): DeliveriesApi['deliver']
 
   function warn(what: string, row: Partial<RecipientRow> | undefined, message: string): void {
     const { id, provider_slug: provider = '' } = row ?? {};
-    // Small: only providers with a connector.
+    // Bounded: only providers with a connector.
     const key = `${what} ${provider}`;
     const nowMs = ports.monotonicMs();
     if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return;
@@ -199,7 +199,7 @@ export function createDeliver(context: DeliverContext): DeliveriesApi['deliver']
 
 const decoyContext = 'webhooks/none/none';
 
-/** Without a key no connection has a secret. */
+/** Without a key there are no secrets. */
 function sealedDecoy(vault: Vault, secret: string): Sealed | undefined {
   try {
     return vault.seal(decoyContext, secret);

@@ -3,13 +3,13 @@ import { createSemaphore, type Semaphore } from '../platform/semaphore.ts';
 import { yieldToLoop } from '../platform/slices.ts';
 import { isPermanent, isTransient } from '../store/database-errors.ts';
 
-/** Another transaction locks the connection. */
+/** The connection is locked. */
 export const held = Symbol('held');
 
 export type Locking = 'skip' | 'wait';
 
 export interface LockedBatchOptions<Item, Result> {
-  /** Results in item order; with `skip`, `held` for locked connections. */
+  /** In item order; with `skip`, `held` for locked connections. */
   write: (items: Item[], locking: Locking) => Promise<(Result | typeof held)[]>;
   sizeOf?: (item: Item) => number;
   gate: Semaphore;
@@ -22,7 +22,7 @@ export interface LockedBatchOptions<Item, Result> {
 const maxItems = 200;
 const maxSize = 16 * 1024 * 1024;
 
-/** One transaction at a time. Items of each locked connection wait, in order, in one of their own. */
+/** One transaction at a time. Items of each locked connection wait, in order, in their own. */
 export function createLockedBatches<Item extends { connectionId: string }, Result>(
   options: LockedBatchOptions<Item, Result>,
 ): (item: Item) => Promise<Result> {

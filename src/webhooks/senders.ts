@@ -1,2 +1,2 @@
-/** Senders time out (Slack after three seconds) and retry on an error status. */
+/** Senders time out (Slack after three seconds) and retry. */
 export const senderTimeouts = { lockTimeoutMs: 2000, timeoutMs: 5000 };

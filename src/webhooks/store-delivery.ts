@@ -12,8 +12,8 @@ export interface Received {
 }
 
 /**
- * Each under its own `webhook` job. The connections are locked: a signal that polling also finds is stored
- * once. Without a new signal nothing is written.
+ * Each under its own `webhook` job. Locked connections: a signal that polling also finds is stored once.
+ * Writes nothing without a new signal.
  */
 export async function storeReceived(
   tx: Transaction,

@@ -13,7 +13,7 @@ export interface Taken extends Received {
   isHint: boolean;
 }
 
-/** Merges hints of a connection; if one is pending, locks and writes nothing. No audit: too many. */
+/** Merges hints per connection; a pending one costs no lock or write. No audit: too many. */
 export async function takeAll(
   { db, ports }: { db: Database; ports: Ports },
   taken: readonly Taken[],
@@ -26,7 +26,7 @@ export async function takeAll(
   const done = await db.transaction(async (tx) => {
     const { active, locked } = await lockActive(tx, idsOf([...rest]), locking);
     await placeHints(tx, ports, [...rest].filter(isNewHint), active);
-    // Last: statistics rows block other transactions.
+    // Last: its row locks block other transactions.
     const received = [...rest].filter(({ signals }) => signals.length > 0);
     if (received.length > 0) await storeReceived(tx, ports, received, active);
     return locked;
@@ -40,7 +40,7 @@ async function pendingHints(db: Database, taken: readonly Taken[]): Promise<Read
   return hintedConnections(db.within(senderTimeouts.timeoutMs), ids, await db.now());
 }
 
-/** Inactive connections sync when active again. */
+/** Inactive connections sync on activation. */
 async function placeHints(
   tx: Transaction,
   ports: Ports,

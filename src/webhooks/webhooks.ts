@@ -17,16 +17,16 @@ export const webhookContext = (owner: { tenantId: string; connectionId: string }
 const secretLength = { min: 16, max: 500 };
 
 export interface WebhooksApi {
-  /** Sets the secret of deliveries; default: random. The previous one stops working. */
+  /** Sets the secret of deliveries; default: random. Replaces the previous one. */
   create(
     connectionId: string,
     options?: { secret?: string | undefined } & AuditNote,
   ): Promise<NewConnectionWebhook>;
 
-  /** Without its secret; `exists` is false if it has none. */
+  /** Without its secret; `exists` is false if none. */
   get(connectionId: string): Promise<ConnectionWebhook>;
 
-  /** Deletes the secret: deliveries signed with it are rejected. */
+  /** Deletes the secret: its deliveries are rejected. */
   remove(connectionId: string, note?: AuditNote): Promise<void>;
 }
 
@@ -86,7 +86,7 @@ function requireSecret(secret: unknown): void {
     });
 }
 
-/** The receiving process may have unknown connectors. */
+/** The receiver may have unknown connectors. */
 function requireWebhookSupport(connectors: ReadonlyMap<string, Connector>, provider: string): void {
   const connector = connectors.get(provider);
   if (connector && !connector.webhook)

@@ -14,7 +14,7 @@ const partsIn = (pattern: RegExp): Part[] =>
     return name === '' ? [] : [{ table_name, name, definition }];
   });
 
-/** The migrated schema, as Postgres prints it; definitions recreate missing parts. */
+/** The migrated schema as Postgres prints it; `definition` recreates a part. */
 export const expectedShape: {
   indexes: readonly Part[];
   triggers: readonly Part[];

@@ -2,9 +2,9 @@ import type { Queryable } from '../database.ts';
 import { sql } from '../sql.ts';
 import { estimatedRows } from '../stats.ts';
 
-/** Beyond it, only a sample is read. */
+/** Beyond it, a sample. */
 const sampleSize = 20_000;
-/** One more is read to detect truncation. */
+/** One more shows truncation. */
 const maxFound = 100;
 
 const findUnlistedSql = sql<{ id: string }>`
@@ -27,7 +27,7 @@ const percentOf = async (tx: Queryable, table: string) =>
   100 * Math.min(1, sampleSize / Math.max(1, await estimatedRows(tx, table)));
 
 export interface LookupDifference {
-  /** Connections without a row, or with another tenant or external id. */
+  /** No row, or another tenant or external id. */
   unlisted: string[];
   /** Rows without a connection. */
   orphaned: string[];

@@ -9,7 +9,7 @@ export interface ServerRow {
   synchronous_commit: string;
   autovacuum: boolean;
   track_counts: boolean;
-  /** A replica, or default_transaction_read_only. */
+  /** Replica or default_transaction_read_only. */
   read_only: boolean;
   max_connections: number;
   /** Reserved for other roles. */
@@ -39,7 +39,7 @@ export async function readServer(tx: Queryable): Promise<ServerRow> {
   return row as ServerRow;
 }
 
-/** Blocks vacuum, and keeps the feed waiting for positions of aborted transactions. */
+/** Blocks vacuum; the feed waits for positions of aborted transactions. */
 export interface HolderRow {
   kind: 'session' | 'prepared' | 'slot' | 'standby';
   /** Pid, prepared transaction id or slot name. */
@@ -49,10 +49,10 @@ export interface HolderRow {
   application: string | null;
   client: string | null;
   state: string | null;
-  /** First word of the statement: its text may contain secrets. */
+  /** First word: the text may contain secrets. */
   command: string | null;
   since: Date | null;
-  /** Age of the oldest snapshot or id it holds; null: none. */
+  /** Age of the oldest snapshot or id held. */
   transactions: number | null;
 }
 
@@ -82,7 +82,7 @@ const findHoldersSql = sql<HolderRow>`
      FROM pg_stat_replication WHERE age(backend_xmin) > :maxTransactions::int LIMIT ${maxShown})) holder
   ORDER BY transactions DESC NULLS LAST, since`;
 
-/** Old transactions, inactive slots, and standbys and slots that hold back more than `maxTransactions`. */
+/** Old transactions, inactive slots, standbys and slots that hold back over `maxTransactions`. */
 export function findHolders(
   tx: Queryable,
   { before, maxTransactions }: { before: Date; maxTransactions: number },
@@ -104,7 +104,7 @@ const findGrowingSlotsSql = sql<SlotRow>`
   WHERE NOT active AND wal_status = 'extended' AND current_setting('max_slot_wal_keep_size') = '-1'
   ORDER BY restart_lsn LIMIT ${maxShown}`;
 
-/** Inactive slots that retain more WAL than max_wal_size, without a limit. */
+/** Inactive slots without limit that retain more WAL than max_wal_size. */
 export function findGrowingSlots(tx: Queryable): Promise<SlotRow[]> {
   return findGrowingSlotsSql.all(tx);
 }

@@ -6,7 +6,7 @@ export interface PartRow {
   name: string;
   /** Invalid index, disabled trigger or unvalidated constraint. */
   broken: boolean;
-  /** Without schema name, so comparable and executable anywhere. */
+  /** Without schema name: comparable and executable anywhere. */
   definition: string;
 }
 

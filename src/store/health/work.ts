@@ -3,7 +3,7 @@ import type { Queryable } from '../database.ts';
 import { sql } from '../sql.ts';
 import { estimatedRows } from '../stats.ts';
 
-/** One more is read to detect truncation. */
+/** One more shows truncation. */
 const maxFound = 100;
 
 const findOrphansSql = sql<{ id: string; process_id: string }>`
@@ -41,7 +41,7 @@ const findDuplicatePendingSql = sql<{ connection_id: string; what: string }>`
   SELECT connection_id, job_type FROM pending GROUP BY connection_id, job_type HAVING count(*) > 1
   LIMIT ${maxFound + 1}`;
 
-/** EXE-3, DB-1: impossible with valid unique indexes. */
+/** EXE-3, DB-1: impossible with valid indexes. */
 export function findDuplicatePending(tx: Queryable): Promise<{ connection_id: string; what: string }[]> {
   return findDuplicatePendingSql.all(tx);
 }
@@ -82,13 +82,13 @@ const findForeignJobsSql = sql<{ id: string }>`
            AND c.provider_slug = j.provider_slug) IS NULL
   LIMIT ${maxFound + 1}`;
 
-/** EXE-13: tenant or provider differs, or the connection is missing. */
+/** EXE-13: other tenant or provider, or no connection. */
 export async function findForeignJobs(tx: Queryable): Promise<string[]> {
   const rows = await findForeignJobsSql.all(tx);
   return rows.map((row) => row.id);
 }
 
-/** Beyond it, only a sample is read. */
+/** Beyond it, a sample. */
 const sampleSize = 20_000;
 
 export interface SampledConnection {
@@ -101,7 +101,6 @@ export interface SampledConnection {
   fields: Record<string, unknown> | null;
   /** JSON text, truncated. */
   schedule: string | null;
-  /** `due_at` differs from metadata.sync.next_run_at. */
   is_due_at_wrong: boolean;
 }
 
@@ -167,7 +166,7 @@ const findUnplacedSignalsSql = sql<{ looked: number; unplaced: number }>`
     SELECT (SELECT f.position FROM :schema.feed f WHERE f.batch = s.batch) AS position
     FROM (SELECT batch FROM :schema.signals ORDER BY id DESC LIMIT 1000) s) newest`;
 
-/** No consumer can read a batch without position. */
+/** Consumers cannot read a batch without position. */
 export async function findUnplacedSignals(tx: Queryable): Promise<{ looked: number; unplaced: number }> {
   const row = await findUnplacedSignalsSql.first(tx);
   return row ?? { looked: 0, unplaced: 0 };
@@ -178,7 +177,7 @@ const countRefusedSql = sql<{ refused: number }>`
   FROM (SELECT refused_at FROM :schema.credentials ORDER BY id DESC LIMIT 10000) c
   WHERE refused_at IS NOT NULL`;
 
-/** Refused refreshes, among the newest credentials. */
+/** Refused refreshes among the newest. */
 export async function countRefused(tx: Queryable): Promise<number> {
   const row = await countRefusedSql.first(tx);
   return row?.refused ?? 0;

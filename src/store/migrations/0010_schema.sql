@@ -1,11 +1,11 @@
--- `syncline migrate` runs this file with search_path set to the configured schema, so names are
--- unqualified. Later releases add files with higher numbers; a released file does not change.
+-- `syncline migrate` sets search_path to the configured schema. Later releases add files; a released file
+-- does not change.
 
 ---------------------------------------------------------------------------------------------------------
 -- Functions that columns use
 ---------------------------------------------------------------------------------------------------------
 
--- UUID version 7, like the engine's: ids of every writer sort by time.
+-- UUID version 7: ids of every writer sort by time.
 CREATE FUNCTION time_ordered_id() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
   SELECT encode(set_bit(set_bit(overlay(
     uuid_send(gen_random_uuid())
@@ -13,10 +13,9 @@ CREATE FUNCTION time_ordered_id() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SA
   ), 52, 1), 53, 1), 'hex')::uuid
 $$;
 
--- metadata.sync.next_run_at, which any client may have written: an ISO-8601 instant with offset, or
--- null; never raises. The offset makes it independent of session settings, hence IMMUTABLE. Compared
--- digit by digit in 2 µs; a regular expression takes 8 µs per write. The cast rejects days that a month
--- does not have.
+-- metadata.sync.next_run_at of any writer; null unless an ISO-8601 instant with offset, which makes it
+-- independent of session settings, hence IMMUTABLE. translate takes 2 µs per write, a regular expression 8.
+-- The cast rejects days that a month lacks.
 CREATE FUNCTION parse_instant(value text) RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
@@ -41,7 +40,7 @@ EXCEPTION WHEN data_exception THEN
   RETURN NULL;
 END $$;
 
--- The only way metadata.sync is written; keeps all other keys. Non-objects are replaced.
+-- The only writer of metadata.sync. Keeps all other keys, replaces non-objects.
 CREATE FUNCTION patch_sync(metadata jsonb, patch jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
@@ -53,8 +52,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   END
 $$;
 
--- Created on first use in the transaction. The body is parsed here, so the caller's search_path does not
--- matter.
+-- Created on first use in a transaction. Parsed here: the caller's search_path does not matter.
 CREATE FUNCTION signal_batch() RETURNS uuid LANGUAGE sql VOLATILE
 BEGIN ATOMIC
   SELECT coalesce(
@@ -89,14 +87,14 @@ CREATE TABLE credentials (
   provider_slug text NOT NULL REFERENCES providers (slug),
   name text,
   kind text NOT NULL CHECK (kind IN ('api_key', 'basic', 'oauth2', 'custom')),
-  -- AES-256-GCM: nonce, ciphertext and tag. Table, tenant and id are authenticated with it.
+  -- AES-256-GCM: nonce, ciphertext and tag. Authenticates table, tenant and id.
   key_id text NOT NULL,
   sealed bytea NOT NULL,
-  -- Changes with every write; a refresh compares it with what it read.
+  -- For compare-and-set: every write increments it.
   generation integer NOT NULL DEFAULT 1,
   -- Of the access token.
   expires_at timestamptz,
-  -- The provider rejected the refresh: no retry until the credential is replaced.
+  -- The provider rejected the refresh: no retry until replaced.
   refused_at timestamptz,
   refused_reason text,
   refreshed_at timestamptz,
@@ -113,14 +111,14 @@ CREATE TABLE connections (
   provider_slug text NOT NULL REFERENCES providers (slug),
   external_id text,
   status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'paused', 'needs_auth', 'disabled')),
-  -- metadata.sync is the scheduler's: interval, next run, cursor. Other keys are the user's.
+  -- metadata.sync is the scheduler's; other keys are the user's.
   metadata jsonb DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
-  -- Of the latest incremental job; deleting jobs must not lose it.
+  -- Of the latest incremental job; outlives it.
   last_incremental_ended_at timestamptz,
-  -- Due, but its incremental job must end first. Kept out of idx_connections_due, or every tick would
-  -- read all of them. The triggers on sync_jobs clear it.
+  -- Due, but its incremental job must end first: not in idx_connections_due, where every tick would read it.
+  -- Triggers on sync_jobs clear it.
   waits_for_job boolean NOT NULL DEFAULT false,
   -- metadata.sync.next_run_at, indexable; absent or invalid means due now.
   due_at timestamptz NOT NULL GENERATED ALWAYS AS (
@@ -132,22 +130,21 @@ CREATE TABLE connections (
   failing_since timestamptz,
   failure text,
   credential_id uuid,
-  -- EXE-9: processes that died while running a job, at most five, the latest last; null after a run that
-  -- ended. Stored here, so that the next job does not start at zero.
+  -- EXE-9: up to five process deaths during its runs, latest last; null after a run ends. Outlives the job:
+  -- the next one continues the count.
   losses jsonb,
-  -- Its status is `disabled`, and no operation accepts it.
+  -- Then `disabled`, and no operation accepts it.
   deleting_since timestamptz,
   -- A connection cannot use another tenant's credential.
   CONSTRAINT connections_credential FOREIGN KEY (tenant_id, credential_id)
     REFERENCES credentials (tenant_id, id)
--- Free space keeps writes of unindexed columns, such as the cursor, HOT.
+-- Free space keeps updates of unindexed columns (the cursor) HOT.
 ) WITH (fillfactor = 85);
 
--- With the id, a tick continues after the last connection taken instead of passing the same dead entries
--- again.
+-- Ticks. By id, a tick continues after the last connection taken, not over the same dead entries.
 CREATE INDEX idx_connections_due ON connections (due_at, id) WHERE status = 'active' AND NOT waits_for_job;
--- Only for filters that find almost nothing in a page's bounded number of rows: every placement writes
--- each index of connections, every run each index of sync_jobs three times.
+-- Only for list filters too rare for a page's row limit: a placement writes every index of connections, a run
+-- every index of sync_jobs three times.
 CREATE INDEX idx_connections_tenant ON connections (tenant_id, id);
 CREATE INDEX idx_connections_external ON connections (external_id text_pattern_ops)
   WHERE external_id IS NOT NULL;
@@ -161,8 +158,8 @@ CREATE INDEX idx_connections_losses ON connections (id) WHERE losses IS NOT NULL
 -- Jobs
 ---------------------------------------------------------------------------------------------------------
 
--- One run, or the wait for it. tenant_id and provider_slug are no foreign keys: checking them per job
--- and signal would cost more than the insert.
+-- One run, or the wait for it. No foreign keys on tenant_id and provider_slug: the checks would cost more
+-- than the insert.
 CREATE TABLE sync_jobs (
   id uuid PRIMARY KEY DEFAULT time_ordered_id(),
   tenant_id uuid NOT NULL,
@@ -185,20 +182,20 @@ CREATE TABLE sync_jobs (
   error jsonb,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
-  -- Null unless running, and for workers outside Syncline.
+  -- Null unless a Syncline process runs it.
   process_id uuid,
-  -- The fence: a run writes only under its own claim.
+  -- The fencing token: a run writes only under its claim.
   claim_id uuid,
   -- Triggered again while running: priority of the next job.
   rerun_priority smallint,
-  -- The connection is inactive or runs another job. Kept out of the claim indexes, or every claim would
-  -- read all of them.
+  -- The connection is inactive or runs another job: not in the claim indexes, where every claim would read
+  -- it.
   blocked boolean NOT NULL DEFAULT false,
   -- The jobs of a connection are its cursor history.
   signal_count integer NOT NULL DEFAULT 0,
   next_cursor jsonb,
-  -- A provider's hint that the current walk may miss: one more run follows. Cleared when a job without
-  -- its own cursor is claimed, which starts after the hint.
+  -- A hint that this walk may miss: another run follows. Cleared by the claim of a job without its own
+  -- cursor, which starts after the hint.
   hinted boolean NOT NULL DEFAULT false
 );
 
@@ -207,8 +204,7 @@ CREATE UNIQUE INDEX idx_sync_jobs_connection_type_status ON sync_jobs (connectio
   WHERE status IN ('queued','running');
 -- EXE-3: single flight, for every writer.
 CREATE UNIQUE INDEX idx_sync_jobs_running ON sync_jobs (connection_id) WHERE status = 'running';
--- In claim order. Jobs in backoff are in the second index; after retry_after, which becomes null, they
--- move to the first.
+-- Claims, in order. Jobs in backoff are in the second index; after retry_after, set to null, in the first.
 CREATE INDEX idx_sync_jobs_ready ON sync_jobs (provider_slug, priority, scheduled_at)
   WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL;
 CREATE INDEX idx_sync_jobs_retry ON sync_jobs (provider_slug, retry_after)
@@ -262,8 +258,7 @@ CREATE INDEX idx_signals_connection ON signals (connection_id, received_at);
 CREATE INDEX idx_signals_tenant ON signals (tenant_id, id);
 CREATE INDEX idx_signals_batch ON signals (batch, tenant_id, id);
 
--- Batches of signals in commit order: a deferred trigger draws the position during commit. A missing
--- position is committing now or rolled back.
+-- Batches in commit order: a deferred trigger draws the position. A missing one is committing or rolled back.
 CREATE SEQUENCE feed_position;
 CREATE TABLE feed (
   batch uuid PRIMARY KEY,
@@ -278,7 +273,7 @@ VALUES ('00000000-0000-0000-0000-000000000000', nextval('feed_position'));
 -- One row: up to where the feed is deleted.
 CREATE TABLE feed_start (
   position bigint NOT NULL,
-  -- At that position, kept after its row: cursors that point there are compared with it.
+  -- Outlives its row: cursors at that position are compared with it.
   batch uuid,
   -- Counts sequence repairs.
   epoch integer NOT NULL DEFAULT 1
@@ -290,7 +285,7 @@ CREATE TABLE consumers (
   tenant_id uuid NOT NULL,
   name text NOT NULL,
   after text NOT NULL,
-  -- A newer reader takes over; the older one's next call fails with CONFLICT.
+  -- The latest reader; an older one's next call fails with CONFLICT.
   reader uuid,
   created_at timestamptz NOT NULL,
   moved_at timestamptz NOT NULL,
@@ -313,7 +308,7 @@ CREATE TABLE processes (
   expires_at timestamptz NOT NULL,
   -- Positive: ahead of the database at the last heartbeat.
   clock_skew_seconds integer NOT NULL DEFAULT 0,
-  -- Given up by the process (it stops, or has a new id): no crash.
+  -- The process stops or has a new id: no crash.
   released boolean NOT NULL DEFAULT false
 );
 
@@ -329,9 +324,8 @@ CREATE TABLE schedulers (
   clock_skew_seconds integer NOT NULL DEFAULT 0
 );
 
--- Per minute, tenant and provider; the all-zero tenant has the totals. Written with the runs, to a
--- random `slot`, so that concurrent transactions do not wait for a row; readers add them up. Histograms:
--- lag_0 … how late runs started, age_0 … how old data was when renewed.
+-- Per minute, tenant and provider; the all-zero tenant has the totals. A random `slot`, summed by readers:
+-- concurrent commits wait for no row. Histograms: lag_… start delays, age_… data ages at renewal.
 CREATE TABLE rollups (
   tenant_id uuid NOT NULL,
   minute timestamptz NOT NULL,
@@ -345,7 +339,7 @@ CREATE TABLE rollups (
   age_4 integer NOT NULL, age_5 integer NOT NULL, age_6 integer NOT NULL, age_7 integer NOT NULL,
   age_8 integer NOT NULL, age_9 integer NOT NULL, age_10 integer NOT NULL, age_11 integer NOT NULL,
   PRIMARY KEY (tenant_id, minute, provider_slug, slot)
--- Updated many times within the minute; free space keeps that HOT.
+-- Free space keeps the many updates of a minute HOT.
 ) WITH (fillfactor = 50);
 -- The janitor merges minutes into hours after a day, with slot -1.
 CREATE INDEX idx_rollups_hours ON rollups (minute) WHERE slot < 0;
@@ -355,7 +349,7 @@ CREATE INDEX idx_rollups_fine ON rollups (minute) WHERE slot >= 0;
 -- Callers: keys, sessions, the audit log, deletions
 ---------------------------------------------------------------------------------------------------------
 
--- Keys are random, so a plain hash suffices. Without a tenant: the operator's.
+-- Random, so a plain hash suffices. Without a tenant: the operator's.
 CREATE TABLE api_keys (
   id uuid PRIMARY KEY,
   tenant_id uuid REFERENCES tenants (id) ON DELETE CASCADE,
@@ -371,7 +365,7 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX idx_api_keys_tenant ON api_keys (tenant_id, id);
 CREATE INDEX idx_api_keys_parent ON api_keys (parent_id) WHERE parent_id IS NOT NULL;
--- Events name keys, so valid keys of one owner have distinct names.
+-- Events name keys: valid keys of an owner have distinct names.
 CREATE UNIQUE INDEX idx_api_keys_name ON api_keys (tenant_id, name) NULLS NOT DISTINCT
   WHERE revoked_at IS NULL;
 
@@ -405,8 +399,7 @@ CREATE INDEX idx_events_key ON events (key_id, id) WHERE key_id IS NOT NULL;
 -- The janitor's.
 CREATE INDEX idx_events_created ON events (created_at);
 
--- Deletions of connections, in the background. Kept for a week after the end, for the requester. No
--- foreign key: the row outlives its connection.
+-- Background deletions, readable for a week after the end. No foreign key: the row outlives its connection.
 CREATE TABLE deletions (
   connection_id uuid PRIMARY KEY,
   tenant_id uuid NOT NULL,
@@ -431,9 +424,8 @@ CREATE INDEX idx_deletions_finished ON deletions (finished_at) WHERE finished_at
 -- Providers' side: consent, rate limits, webhooks
 ---------------------------------------------------------------------------------------------------------
 
--- OAuth consents under way. `state` is the hash of the link to the consent page. Continuing there binds
--- the row to the browser: it stores the hashes of the provider's state and of a secret that only this
--- browser has.
+-- OAuth consents under way. `state` hashes the link to the consent page; continuing there stores
+-- `provider_state` and `browser`, hashes of the provider's state and of a secret only that browser has.
 CREATE TABLE authorizations (
   state bytea PRIMARY KEY,
   connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE,
@@ -448,19 +440,19 @@ CREATE TABLE authorizations (
 CREATE INDEX idx_authorizations_expires ON authorizations (expires_at);
 CREATE INDEX idx_authorizations_connection ON authorizations (connection_id);
 
--- Rate limits shared by all processes, which take tokens in blocks; refilled per window.
--- Available: most - spent - drift - leased - carried.
+-- Rate limits of all processes, leased in blocks and refilled per window. Available: most - spent - drift -
+-- leased - carried.
 CREATE TABLE budgets (
   key text COLLATE "C" PRIMARY KEY,
   -- Null: shared by all tenants.
   tenant_id uuid,
   provider_slug text NOT NULL,
-  -- No foreign keys: a row may outlive its credential by a week, and a violation would fail a
-  -- transaction with many other changes.
+  -- No foreign key: the row may outlive its credential, and a violation would fail a transaction with many
+  -- other changes.
   credential_id uuid,
   name text NOT NULL,
   most integer NOT NULL CHECK (most > 0),
-  -- Declared by the connector; the provider's own statement takes precedence.
+  -- Declared by the connector; the provider's statement takes precedence.
   stated integer NOT NULL,
   period_seconds integer NOT NULL CHECK (period_seconds > 0),
   -- Identifies the window of tokens that are returned late.
@@ -471,7 +463,7 @@ CREATE TABLE budgets (
   drift integer NOT NULL DEFAULT 0,
   -- Taken by processes, not yet reported.
   leased integer NOT NULL DEFAULT 0,
-  -- The same of the previous window: its last requests may count in this one.
+  -- `leased` of the previous window; may count in this one.
   carried integer NOT NULL DEFAULT 0,
   opened_at timestamptz NOT NULL,
   -- Tokens are valid until resets_at; the next window may begin at opens_at.
@@ -497,13 +489,12 @@ CREATE TABLE webhooks (
 ---------------------------------------------------------------------------------------------------------
 -- Triggers on sync_jobs: what the end of a job means for its connection
 --
--- They apply to every writer. The engine's claims, commits and placements do the same in their own
--- statements and turn `syncline.triggers` off: of 130 µs per run, the triggers took 25 to find nothing.
+-- For every writer. The engine's claims, commits and placements do the same themselves and turn
+-- `syncline.triggers` off: of 130 µs per run, the triggers took 25 to find nothing.
 ---------------------------------------------------------------------------------------------------------
 
--- Per statement: one update per batch. Locks the connections first: a concurrent scheduler that sets
--- waits_for_job has committed and is corrected here, or reads the ended job later. Arrays instead of
--- joins keep one plan for one job and a million.
+-- Locks the connections first: a concurrent scheduler that sets waits_for_job has committed, and is corrected
+-- here, or reads the ended job later. Arrays instead of joins: one plan for one job and a million.
 CREATE FUNCTION release_connections(ids uuid[], ended_at timestamptz[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
@@ -532,7 +523,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- An ended job is the last run; without a pending job a connection may be scheduled.
+-- An ended job is the last run; without a pending one, its connection may be scheduled.
 CREATE FUNCTION after_sync_jobs_update() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   PERFORM release_connections(array_agg(connection_id), array_agg(ended_at))
@@ -599,22 +590,19 @@ CREATE TRIGGER forget_after_truncate AFTER TRUNCATE ON sync_jobs
 ---------------------------------------------------------------------------------------------------------
 -- Triggers on sync_jobs and connections: sync_jobs.blocked
 --
--- blocked = "its connection is not active, or runs another job". Transactions that set it, or start or end
--- a job, hold the connection's row lock, so no job stays blocked by one that has ended. A job queued during a
--- concurrent claim may be unblocked for a moment; the claim that reads it blocks it.
+-- blocked = "its connection is not active, or runs another job". Transactions that set it, or start or end a
+-- job, hold the connection's row lock: no job stays blocked by an ended one. A job queued during a claim may
+-- be unblocked until a claim reads it.
 --
--- LIMIT 3 in the lookups: a connection has at most one queued job of each type. Without it the planner may
--- join with all waiting jobs.
+-- LIMIT 3: at most one queued job per type. Without it the planner may join with all waiting jobs.
 ---------------------------------------------------------------------------------------------------------
 
--- 'jobs' may be claimed, or 'runs' were taken away. Hashed: a schema name may be as long as a channel
--- name.
+-- 'jobs' may be claimed, 'runs' were taken away. Hashed: a schema name may be as long as a channel name.
 CREATE FUNCTION wake_executors(reason text) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
   SELECT pg_notify('syncline_' || md5(current_schema()), reason)
 $$;
 
--- Queued jobs beside a running one. A sibling locked by another claim is left to it: waiting would
--- deadlock.
+-- Queued jobs beside a running one. Leaves locked ones to their claim: waiting would deadlock.
 CREATE FUNCTION block_siblings(connection_ids uuid[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -706,7 +694,6 @@ CREATE TRIGGER unblock_after_update AFTER UPDATE ON sync_jobs
 CREATE TRIGGER unblock_after_delete AFTER DELETE ON sync_jobs
   REFERENCING OLD TABLE AS old_jobs FOR EACH STATEMENT EXECUTE FUNCTION unblock_after_delete();
 
--- Only if the status changes: writes of metadata do not fire it.
 CREATE FUNCTION after_connection_status() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   IF NEW.status = 'active' THEN
@@ -732,9 +719,8 @@ END $$;
 CREATE TRIGGER enter_feed AFTER INSERT ON signals
   REFERENCING NEW TABLE AS new_signals FOR EACH STATEMENT EXECUTE FUNCTION enter_feed();
 
--- Moves the sequence up if it is behind the highest position (after a restore, or logical replication,
--- which omits sequences); returns whether it was. SECURITY DEFINER: processes lack the privilege for
--- setval.
+-- Moves the sequence up to the highest position after a restore, or logical replication, which omits
+-- sequences. SECURITY DEFINER: processes may not call setval.
 CREATE FUNCTION repair_feed() RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -764,8 +750,8 @@ BEGIN
   RETURN true;
 END $$;
 
--- Reads the highest position before it draws: every visible position was drawn earlier, so a new one
--- that is not higher proves that the sequence went back. Concurrent commits cannot look like that.
+-- Reads the highest position before drawing: a draw that is not higher proves that the sequence went back.
+-- Concurrent commits cannot cause it.
 CREATE FUNCTION give_position() RETURNS trigger LANGUAGE plpgsql
   SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE

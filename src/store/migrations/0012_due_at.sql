@@ -1,6 +1,6 @@
--- connections.due_at becomes a plain column. As a generated column it evaluated parse_instant, a PL/pgSQL
--- function, for every write of a cursor. The scheduler writes it together with metadata; for every other
--- writer, the triggers derive it. A process of the previous release does not set `syncline.due_at`.
+-- connections.due_at becomes a plain column: generated, it called parse_instant (PL/pgSQL) in every cursor
+-- write. The scheduler writes it; triggers derive it for other writers and the previous release, which does
+-- not set `syncline.due_at`.
 ALTER TABLE connections ALTER COLUMN due_at DROP EXPRESSION;
 ALTER TABLE connections ALTER COLUMN due_at SET DEFAULT '-infinity';
 

@@ -1,11 +1,10 @@
--- Foreign keys of sync_jobs and signals to connections cost the engine a key share lock and a lookup per
--- row, although it holds the connection's row lock. Triggers replace them: deletions cascade for every
--- writer, and rows of other writers are checked.
+-- Triggers replace the foreign keys to connections, which cost a key share lock and a lookup per row although
+-- the engine holds the connection's row lock. Deletions still cascade; rows of other writers are checked.
 ALTER TABLE sync_jobs DROP CONSTRAINT sync_jobs_connection_id_fkey;
 ALTER TABLE signals DROP CONSTRAINT signals_connection_id_fkey;
 
--- SECURITY DEFINER, as a foreign key works: a writer of one table needs no privilege on the other. Any role
--- can attach a trigger function to its own table, so both functions reject other tables.
+-- SECURITY DEFINER, as a foreign key: no privilege on the other table is needed. Any role can attach a
+-- trigger function to its own table, so both reject other tables.
 CREATE FUNCTION require_connection() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT AS $$
 BEGIN
@@ -34,7 +33,7 @@ CREATE TRIGGER require_connection_of_insert AFTER INSERT ON signals
 CREATE TRIGGER require_connection_of_update AFTER UPDATE OF connection_id ON signals
   FOR EACH ROW WHEN (OLD.connection_id <> NEW.connection_id) EXECUTE FUNCTION require_connection();
 
--- By the index of pending jobs and that of ended ones: no index on connection_id covers both.
+-- By two indexes: none on connection_id covers pending and ended jobs.
 CREATE FUNCTION delete_owned() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
@@ -63,7 +62,6 @@ END $$;
 CREATE TRIGGER truncate_owned AFTER TRUNCATE ON connections
   FOR EACH STATEMENT EXECUTE FUNCTION truncate_owned();
 
--- The id of a connection with jobs or signals cannot change.
 CREATE FUNCTION keep_connection_id() RETURNS trigger LANGUAGE plpgsql
   SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -88,7 +86,7 @@ END $$;
 CREATE TRIGGER keep_connection_id AFTER UPDATE OF id ON connections
   FOR EACH ROW WHEN (OLD.id <> NEW.id) EXECUTE FUNCTION keep_connection_id();
 
--- A job that is cancelled between its lookup and the update stays as it is.
+-- Rechecks the status: a job cancelled after the lookup stays cancelled.
 CREATE OR REPLACE FUNCTION unblock_siblings(connection_ids uuid[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -108,7 +106,7 @@ BEGIN
   END IF;
 END $$;
 
--- Also for a job that ended while blocked and is queued again: its blocker may have ended meanwhile.
+-- Also for a job that ended blocked and is requeued: its blocker may have ended.
 CREATE OR REPLACE FUNCTION unblock_after_update() RETURNS trigger
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN

@@ -1,8 +1,8 @@
--- Lists and searches find connections here. Every placement moves connections.due_at and therefore writes an
--- entry into each index of connections; this table changes only with tenant_id and external_id.
+-- Serves lists and searches: every placement moves due_at and so writes each index of connections; this table
+-- changes only with tenant_id and external_id.
 CREATE TABLE connection_lookup (
   connection_id uuid PRIMARY KEY REFERENCES connections (id) ON UPDATE CASCADE ON DELETE CASCADE,
-  -- Instead of a foreign key of connections, which would need an index there when a tenant is deleted.
+  -- Not on connections, where deleting a tenant would need an index.
   tenant_id uuid NOT NULL REFERENCES tenants (id),
   external_id text
 );
@@ -12,8 +12,8 @@ CREATE INDEX idx_connection_lookup_tenant ON connection_lookup (tenant_id, conne
 CREATE INDEX idx_connection_lookup_external ON connection_lookup (external_id text_pattern_ops)
   WHERE external_id IS NOT NULL;
 
--- SECURITY DEFINER: a role that may write connections needs no privilege on connection_lookup. The update
--- of a connection that is not copied yet inserts its row.
+-- SECURITY DEFINER: writers of connections need no privilege here. An update of a connection not yet copied
+-- inserts its row.
 CREATE FUNCTION write_connection_lookup() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT AS $$
 BEGIN
@@ -49,10 +49,9 @@ CREATE TRIGGER skip_known_lookup BEFORE INSERT ON connection_lookup
   EXECUTE FUNCTION skip_known_lookup();
 ALTER TABLE connection_lookup ENABLE ALWAYS TRIGGER skip_known_lookup;
 
--- For the next migration. KEY SHARE keeps a row from being deleted before its copy commits; the row of a
--- concurrent update is newer and stays. Pages are read without a lock: a locked row may have a new id.
--- Commits after each batch, so that deletes wait for one batch only. A single batch runs in a transaction
--- block too.
+-- For the next migration. KEY SHARE prevents deletion before the copy commits; a concurrent update's row is
+-- newer and stays. Pages are read unlocked: a locked row may have a new id. Commits per batch, so deletes
+-- wait for one; a single batch runs in a transaction block too.
 CREATE PROCEDURE fill_connection_lookup() LANGUAGE plpgsql AS $$
 DECLARE
   batch_size CONSTANT integer := 2000;

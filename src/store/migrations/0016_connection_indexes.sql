@@ -1,5 +1,5 @@
--- connection_lookup serves their reads. Apart from the fill: processes read connection_lookup from version
--- 15 on, before the indexes disappear.
+-- connection_lookup serves their reads. Not in the fill: processes read it from version 15, before the
+-- indexes disappear.
 DROP INDEX idx_connections_tenant;
 DROP INDEX idx_connections_external;
 ALTER TABLE connections DROP CONSTRAINT connections_tenant_id_fkey;
