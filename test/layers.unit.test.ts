@@ -89,16 +89,16 @@ const crossing = imports.filter(({ file, to }) => /\.tsx?$/.test(to) && layerOf(
 const shown = (found: typeof imports) => found.map(({ file, to }) => `${file} imports ${to}`);
 
 describe('layers', () => {
-  it('every file belongs to a layer', () => {
+  it('layers: every file belongs to a layer', () => {
     expect(new Set(files.map(layerOf))).toEqual(new Set(layers));
   });
 
-  it('no import points upwards', () => {
+  it('layers: no import points upwards', () => {
     const height = (file: string) => layers.indexOf(layerOf(file));
     expect(shown(crossing.filter(({ file, to }) => height(to) > height(file)))).toEqual([]);
   });
 
-  it('no import bypasses an entry point', () => {
+  it('layers: no import bypasses an entry point', () => {
     const bypasses = crossing.filter(
       ({ to }) =>
         contexts.includes(layerOf(to)) && to !== `${layerOf(to)}/index.ts` && !loadedOnDemand.includes(to),
@@ -106,13 +106,13 @@ describe('layers', () => {
     expect(shown(bypasses)).toEqual([]);
   });
 
-  it('only the store, the Postgres connector and the development database import pg', () => {
+  it('layers: only the store, the Postgres connector and the development database import pg', () => {
     const importing = imports.filter(({ to }) => to === 'pg').map(({ file }) => file);
     const allowed = /^(store|dev)\/|^connectors\/postgres\//;
     expect(importing.filter((file) => !allowed.test(file))).toEqual([]);
   });
 
-  it('only modules that the build evaluates locate files by import.meta.url', () => {
+  it('layers: only modules that the build evaluates locate files by import.meta.url', () => {
     const locating = files.filter((file) =>
       readFileSync(join(src, file), 'utf8').includes('import.meta.url'),
     );
@@ -131,7 +131,7 @@ describe('layers', () => {
     // For browsers: without the engine.
     ['client', ['contract']],
     ['schedule', ['values']],
-  ])('%s imports only %j', (layer, allowed) => {
+  ])('layers: %s imports only %j', (layer, allowed) => {
     const others = crossing.filter(
       ({ file, to }) => layerOf(file) === layer && !allowed.includes(layerOf(to)),
     );
@@ -141,7 +141,7 @@ describe('layers', () => {
   it.each([
     ['http', []],
     ['cli', ['http', 'dev']],
-  ])('%s uses what any program can import, and of this package also %j', (layer, edges) => {
+  ])('layers: %s uses what any program can import, and of this package also %j', (layer, edges) => {
     const others = crossing.filter(
       ({ file, to }) =>
         layerOf(file) === layer &&
@@ -151,7 +151,7 @@ describe('layers', () => {
     expect(shown(others)).toEqual([]);
   });
 
-  it('the package entries in this test are those of package.json', () => {
+  it('layers: the package entries in this test are those of package.json', () => {
     const { exports } = JSON.parse(readFileSync(resolve(src, '../package.json'), 'utf8'));
     const types = Object.values<string | { types: string }>(exports).flatMap((entry) =>
       typeof entry === 'string' ? [] : [entry.types],
@@ -159,7 +159,7 @@ describe('layers', () => {
     expect(types.map((path) => path.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1.ts'))).toEqual(packageEntries);
   });
 
-  it('the dashboard loads only constants of other layers; of the API it imports types', () => {
+  it('layers: the dashboard loads only constants of other layers; of the API it imports types', () => {
     const loaded = files
       .filter((file) => layerOf(file) === 'dashboard')
       .flatMap((file) => {
@@ -181,7 +181,7 @@ describe('layers', () => {
     ['webhooks', ['budgets']],
     ['testing', ['store', 'runtime', 'api']],
     ['doctor', ['pipeline', 'runtime', 'api']],
-  ])('%s imports none of %j', (layer, forbidden) => {
+  ])('layers: %s imports none of %j', (layer, forbidden) => {
     const reaching = crossing.filter(
       ({ file, to }) => layerOf(file) === layer && forbidden.includes(layerOf(to)),
     );
@@ -190,7 +190,7 @@ describe('layers', () => {
 });
 
 describe('terminal', () => {
-  it('commands use their terminal, not the process', () => {
+  it('terminal: commands use their terminal, not the process', () => {
     const direct = /\bprocess\.(?:argv|env|cwd|stdin|stdout|stderr|exitCode|on)\b/;
     const using = files.filter(
       (file) => layerOf(file) === 'cli' && direct.test(readFileSync(join(src, file), 'utf8')),
@@ -205,13 +205,13 @@ describe('ports', () => {
     outside.filter((file) => pattern.test(readFileSync(join(src, file), 'utf8')));
 
   // Biome rejects the global timers.
-  it('time and randomness come through the ports, except in the browser', () => {
+  it('ports: time and randomness come through the ports, except in the browser', () => {
     const direct = /\b(?:Date\.now|performance\.now|Math\.random|process\.hrtime|AbortSignal\.timeout)\b/;
     expect(matching(direct)).toEqual([]);
     expect(matching(/\bnew Date\(\)/)).toEqual([]);
   });
 
-  it('only entry points import the system ports', () => {
+  it('ports: only entry points import the system ports', () => {
     const isEntryPoint = (file: string) =>
       layerOf(file) === 'cli' ||
       ['index.ts', 'syncline.ts', 'testing/context.ts', 'testing/record.ts'].includes(file);
