@@ -218,3 +218,35 @@ describe('ports', () => {
     expect(matching(/\bsystemPorts\b/).filter((file) => !isEntryPoint(file))).toEqual([]);
   });
 });
+
+describe('names', () => {
+  const tests = resolve(src, '../test');
+  /** A call and its title. The arguments of `each` or `skipIf` end on its first line, or on a line as far left. */
+  const calls =
+    /^( *)(it|test|describe)(?:\.\w+(?:<[^\n]*>)?\((?:[^\n]*?|.*?\n\1(?! )[^\n]*?)\))?\(\s*(['"`])((?:\\.|(?!\3).)*)/gms;
+  const prefix = /^[\w.-]+(?:,? [\w.-]+){0,2}: \S/;
+
+  /** Titles without a prefix of their own or of a `describe` around them, and the number of calls without a title. */
+  function unnamed(text: string): string[] {
+    const around: { indent: number; title: string }[] = [];
+    const wrong: string[] = [];
+    let untitled = text.match(/^ *(?:it|test)[.(]/gm)?.length ?? 0;
+    for (const [, { length: indent } = '', kind, , title = ''] of text.matchAll(calls)) {
+      while ((around.at(-1)?.indent ?? -1) >= indent) around.pop();
+      around.push({ indent, title });
+      if (kind === 'describe') continue;
+      untitled--;
+      if (!around.some((scope) => prefix.test(scope.title))) wrong.push(title);
+    }
+    return untitled === 0 ? wrong : [...wrong, `${untitled} without a title`];
+  }
+
+  it('names: every test name starts with a rule or a topic', () => {
+    const wrong = readdirSync(tests, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.test.ts'))
+      .flatMap((file) =>
+        unnamed(readFileSync(join(tests, file), 'utf8')).map((title) => `${file}: ${title}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+});
