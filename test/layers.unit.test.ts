@@ -250,3 +250,43 @@ describe('names', () => {
     expect(wrong).toEqual([]);
   });
 });
+
+describe('sizes', () => {
+  const root = resolve(src, '..');
+  /** Temporary: remove an entry when its line is wrapped. */
+  const linesToWrap = [
+    'src/cli/connections-add.ts: const hint =',
+    "src/store/connect-hints.ts: return 'This machine has no route",
+    'src/store/job-lists.ts: WHERE j.tenant_id',
+    'src/store/migrate.ts: `The migration ',
+    'src/store/migrations/0017_ended_job_indexes.sql: CREATE INDEX CONCURRENTLY idx_sync_jobs_connection_ended',
+    'src/store/migrations/0017_ended_job_indexes.sql: CREATE INDEX CONCURRENTLY idx_sync_jobs_tenant_ended',
+    'src/store/scope.ts: `c.*, ',
+    'src/syncline.ts: hint: ',
+  ];
+  /** The client's types and what `doctor` expects. */
+  const generated = ['src/client/schema.ts', 'src/store/health/expected-statements.ts'];
+  /** URLs, regular expression literals and SVG paths cannot be wrapped. */
+  const unwrappable = /https?:\/\/|^\/[^/*]|'M\d[\d.\w -]+'/;
+
+  it('sizes: bench has at most 4,000 lines of code', () => {
+    const code = readdirSync(join(root, 'bench'), { recursive: true, encoding: 'utf8' }).filter(
+      (file) => /\.(?:ts|mjs)$/.test(file) && !/node_modules|^results\//.test(file),
+    );
+    const lines = code.map((file) => readFileSync(join(root, 'bench', file), 'utf8').split('\n').length - 1);
+    expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(4000);
+  });
+
+  it('sizes: lines of src have at most 120 columns', () => {
+    const wide = readdirSync(src, { recursive: true, encoding: 'utf8' })
+      .map((file) => `src/${file}`)
+      .filter((file) => /\.(?:tsx?|sql|css)$/.test(file) && !generated.includes(file))
+      .flatMap((file) => {
+        const lines = readFileSync(join(root, file), 'utf8').split('\n');
+        return lines.filter((line) => line.length > 120).map((line) => ({ file, text: line.trim() }));
+      })
+      .filter(({ text }) => !unwrappable.test(text))
+      .map(({ file, text }) => `${file}: ${text}`);
+    expect(wide.filter((line) => !linesToWrap.some((start) => line.startsWith(start)))).toEqual([]);
+  });
+});
