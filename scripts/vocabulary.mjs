@@ -21,7 +21,7 @@ const exceptions = {
   },
   'src/dev/binaries.ts': { words: ['nobody'], reason: 'the Unix account' },
   'docs/internals/architecture.md': { words: ['nobody'], reason: 'the Unix account' },
-  'test/webhooks/signatures.unit.test.ts': {
+  'test/contract/signatures.unit.test.ts': {
     words: ['everybody'],
     reason: "the text of GitHub's published example",
   },

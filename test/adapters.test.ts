@@ -56,7 +56,7 @@ const hosts: [string, Host][] = [
 ];
 
 describe.each(hosts)('%s', (name, host) => {
-  it(`${name}: serves the API and the dashboard below its path, and nothing else`, async () => {
+  it(`adapters: ${name} serves the API and the dashboard below its path, and nothing else`, async () => {
     const { ask, post, key } = await start(host);
     expect((await ask('/own')).text).toBe('of the application');
     expect((await ask(`${mountPath}/v1/me`)).body).toMatchObject({ actor: 'key:embedded' });
@@ -81,12 +81,12 @@ describe.each(hosts)('%s', (name, host) => {
     expect((await ask(`${mountPath}/v1/me`, { key: undefined, headers })).status).toBe(200);
   });
 
-  it(`${name}: accepts signed deliveries`, async () => {
+  it(`adapters: ${name} accepts signed deliveries`, async () => {
     const { deliver } = await start(host);
     expect(await deliver()).toMatchObject({ status: 202 });
   });
 
-  it(`${name}: streams events until the signal of the application aborts`, async () => {
+  it(`adapters: ${name} streams events until the signal of the application aborts`, async () => {
     const stop = new AbortController();
     const { url, key } = await start(host, { signal: stop.signal });
     const stream = await listen({ url, key }, `${mountPath}/v1/live`);

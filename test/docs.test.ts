@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const database = useDatabase();
 
 describe('the documentation matches the code', () => {
-  it('the README program runs unchanged', async () => {
+  it('docs: the README program runs unchanged', async () => {
     const program = /```ts\n(.*?)```/s.exec(read('README.md'))?.[1] as string;
     expect(program.trim().split('\n').length).toBeLessThanOrEqual(14);
     // In the project folder, so that the import by package name resolves.
@@ -27,7 +27,7 @@ describe('the documentation matches the code', () => {
     ]);
   });
 
-  it('.ci/run runs the README test command, then the long tests at full size', () => {
+  it('docs: .ci/run runs the README test command, then the long tests at full size', () => {
     const commands = read('.ci/run')
       .split('\n')
       .filter((line) => line && !/^(#|set |cd )/.test(line));
@@ -35,7 +35,7 @@ describe('the documentation matches the code', () => {
     expect(read('README.md')).toContain('\nnpm ci && npm test\n');
   });
 
-  it('every proof listed in guarantees.md is a test of that name', () => {
+  it('docs: every proof listed in guarantees.md is a test of that name', () => {
     const proofs = [
       ...read('docs/guarantees.md').matchAll(/^- \[(?<name>.+)\]\(\.\.\/(?<path>test\/\S+\.ts)\)$/gm),
     ];

@@ -89,16 +89,16 @@ const crossing = imports.filter(({ file, to }) => /\.tsx?$/.test(to) && layerOf(
 const shown = (found: typeof imports) => found.map(({ file, to }) => `${file} imports ${to}`);
 
 describe('layers', () => {
-  it('every file belongs to a layer', () => {
+  it('layers: every file belongs to a layer', () => {
     expect(new Set(files.map(layerOf))).toEqual(new Set(layers));
   });
 
-  it('no import points upwards', () => {
+  it('layers: no import points upwards', () => {
     const height = (file: string) => layers.indexOf(layerOf(file));
     expect(shown(crossing.filter(({ file, to }) => height(to) > height(file)))).toEqual([]);
   });
 
-  it('no import bypasses an entry point', () => {
+  it('layers: no import bypasses an entry point', () => {
     const bypasses = crossing.filter(
       ({ to }) =>
         contexts.includes(layerOf(to)) && to !== `${layerOf(to)}/index.ts` && !loadedOnDemand.includes(to),
@@ -106,13 +106,13 @@ describe('layers', () => {
     expect(shown(bypasses)).toEqual([]);
   });
 
-  it('only the store, the Postgres connector and the development database import pg', () => {
+  it('layers: only the store, the Postgres connector and the development database import pg', () => {
     const importing = imports.filter(({ to }) => to === 'pg').map(({ file }) => file);
     const allowed = /^(store|dev)\/|^connectors\/postgres\//;
     expect(importing.filter((file) => !allowed.test(file))).toEqual([]);
   });
 
-  it('only modules that the build evaluates locate files by import.meta.url', () => {
+  it('layers: only modules that the build evaluates locate files by import.meta.url', () => {
     const locating = files.filter((file) =>
       readFileSync(join(src, file), 'utf8').includes('import.meta.url'),
     );
@@ -131,7 +131,7 @@ describe('layers', () => {
     // For browsers: without the engine.
     ['client', ['contract']],
     ['schedule', ['values']],
-  ])('%s imports only %j', (layer, allowed) => {
+  ])('layers: %s imports only %j', (layer, allowed) => {
     const others = crossing.filter(
       ({ file, to }) => layerOf(file) === layer && !allowed.includes(layerOf(to)),
     );
@@ -141,7 +141,7 @@ describe('layers', () => {
   it.each([
     ['http', []],
     ['cli', ['http', 'dev']],
-  ])('%s uses what any program can import, and of this package also %j', (layer, edges) => {
+  ])('layers: %s uses what any program can import, and of this package also %j', (layer, edges) => {
     const others = crossing.filter(
       ({ file, to }) =>
         layerOf(file) === layer &&
@@ -151,7 +151,7 @@ describe('layers', () => {
     expect(shown(others)).toEqual([]);
   });
 
-  it('the package entries in this test are those of package.json', () => {
+  it('layers: the package entries in this test are those of package.json', () => {
     const { exports } = JSON.parse(readFileSync(resolve(src, '../package.json'), 'utf8'));
     const types = Object.values<string | { types: string }>(exports).flatMap((entry) =>
       typeof entry === 'string' ? [] : [entry.types],
@@ -159,7 +159,7 @@ describe('layers', () => {
     expect(types.map((path) => path.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1.ts'))).toEqual(packageEntries);
   });
 
-  it('the dashboard loads only constants of other layers; of the API it imports types', () => {
+  it('layers: the dashboard loads only constants of other layers; of the API it imports types', () => {
     const loaded = files
       .filter((file) => layerOf(file) === 'dashboard')
       .flatMap((file) => {
@@ -181,7 +181,7 @@ describe('layers', () => {
     ['webhooks', ['budgets']],
     ['testing', ['store', 'runtime', 'api']],
     ['doctor', ['pipeline', 'runtime', 'api']],
-  ])('%s imports none of %j', (layer, forbidden) => {
+  ])('layers: %s imports none of %j', (layer, forbidden) => {
     const reaching = crossing.filter(
       ({ file, to }) => layerOf(file) === layer && forbidden.includes(layerOf(to)),
     );
@@ -190,7 +190,7 @@ describe('layers', () => {
 });
 
 describe('terminal', () => {
-  it('commands use their terminal, not the process', () => {
+  it('terminal: commands use their terminal, not the process', () => {
     const direct = /\bprocess\.(?:argv|env|cwd|stdin|stdout|stderr|exitCode|on)\b/;
     const using = files.filter(
       (file) => layerOf(file) === 'cli' && direct.test(readFileSync(join(src, file), 'utf8')),
@@ -205,16 +205,88 @@ describe('ports', () => {
     outside.filter((file) => pattern.test(readFileSync(join(src, file), 'utf8')));
 
   // Biome rejects the global timers.
-  it('time and randomness come through the ports, except in the browser', () => {
+  it('ports: time and randomness come through the ports, except in the browser', () => {
     const direct = /\b(?:Date\.now|performance\.now|Math\.random|process\.hrtime|AbortSignal\.timeout)\b/;
     expect(matching(direct)).toEqual([]);
     expect(matching(/\bnew Date\(\)/)).toEqual([]);
   });
 
-  it('only entry points import the system ports', () => {
+  it('ports: only entry points import the system ports', () => {
     const isEntryPoint = (file: string) =>
       layerOf(file) === 'cli' ||
       ['index.ts', 'syncline.ts', 'testing/context.ts', 'testing/record.ts'].includes(file);
     expect(matching(/\bsystemPorts\b/).filter((file) => !isEntryPoint(file))).toEqual([]);
+  });
+});
+
+describe('names', () => {
+  const tests = resolve(src, '../test');
+  /** A call and its title. The arguments of `each` or `skipIf` end on its first line, or on a line as far left. */
+  const calls =
+    /^( *)(it|test|describe)(?:\.\w+(?:<[^\n]*>)?\((?:[^\n]*?|.*?\n\1(?! )[^\n]*?)\))?\(\s*(['"`])((?:\\.|(?!\3).)*)/gms;
+  const prefix = /^[\w.-]+(?:,? [\w.-]+){0,2}: \S/;
+
+  /** Titles without a prefix of their own or of a `describe` around them, and the number of calls without a title. */
+  function unnamed(text: string): string[] {
+    const around: { indent: number; title: string }[] = [];
+    const wrong: string[] = [];
+    let untitled = text.match(/^ *(?:it|test)[.(]/gm)?.length ?? 0;
+    for (const [, { length: indent } = '', kind, , title = ''] of text.matchAll(calls)) {
+      while ((around.at(-1)?.indent ?? -1) >= indent) around.pop();
+      around.push({ indent, title });
+      if (kind === 'describe') continue;
+      untitled--;
+      if (!around.some((scope) => prefix.test(scope.title))) wrong.push(title);
+    }
+    return untitled === 0 ? wrong : [...wrong, `${untitled} without a title`];
+  }
+
+  it('names: every test name starts with a rule or a topic', () => {
+    const wrong = readdirSync(tests, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.test.ts'))
+      .flatMap((file) =>
+        unnamed(readFileSync(join(tests, file), 'utf8')).map((title) => `${file}: ${title}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('sizes', () => {
+  const root = resolve(src, '..');
+  /** Temporary: remove an entry when its line is wrapped. */
+  const linesToWrap = [
+    'src/cli/connections-add.ts: const hint =',
+    "src/store/connect-hints.ts: return 'This machine has no route",
+    'src/store/job-lists.ts: WHERE j.tenant_id',
+    'src/store/migrate.ts: `The migration ',
+    'src/store/migrations/0017_ended_job_indexes.sql: CREATE INDEX CONCURRENTLY idx_sync_jobs_connection_ended',
+    'src/store/migrations/0017_ended_job_indexes.sql: CREATE INDEX CONCURRENTLY idx_sync_jobs_tenant_ended',
+    'src/store/scope.ts: `c.*, ',
+    'src/syncline.ts: hint: ',
+  ];
+  /** The client's types and what `doctor` expects. */
+  const generated = ['src/client/schema.ts', 'src/store/health/expected-statements.ts'];
+  /** URLs, regular expression literals and SVG paths cannot be wrapped. */
+  const unwrappable = /https?:\/\/|^\/[^/*]|'M\d[\d.\w -]+'/;
+
+  it('sizes: bench has at most 4,000 lines of code', () => {
+    const code = readdirSync(join(root, 'bench'), { recursive: true, encoding: 'utf8' }).filter(
+      (file) => /\.(?:ts|mjs)$/.test(file) && !/node_modules|^results\//.test(file),
+    );
+    const lines = code.map((file) => readFileSync(join(root, 'bench', file), 'utf8').split('\n').length - 1);
+    expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(4000);
+  });
+
+  it('sizes: lines of src have at most 120 columns', () => {
+    const wide = readdirSync(src, { recursive: true, encoding: 'utf8' })
+      .map((file) => `src/${file}`)
+      .filter((file) => /\.(?:tsx?|sql|css)$/.test(file) && !generated.includes(file))
+      .flatMap((file) => {
+        const lines = readFileSync(join(root, file), 'utf8').split('\n');
+        return lines.filter((line) => line.length > 120).map((line) => ({ file, text: line.trim() }));
+      })
+      .filter(({ text }) => !unwrappable.test(text))
+      .map(({ file, text }) => `${file}: ${text}`);
+    expect(wide.filter((line) => !linesToWrap.some((start) => line.startsWith(start)))).toEqual([]);
   });
 });

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const env = { ...process.env, ...withoutNpmVariables };
 
 describe('the package', () => {
-  it('installs from npm pack into an empty project with its command, library and types', async () => {
+  it('package: installs from npm pack into an empty project with its command, library and types', async () => {
     const folder = await installedProject();
     const inProject = (command: string, ...args: string[]) =>
       execFileSync(command, args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

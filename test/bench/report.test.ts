@@ -109,14 +109,14 @@ const pageOf = () => benchmarksPage((name) => ({ measuredOn, ...results[name] })
 const docs = new URL('../../docs/', import.meta.url);
 
 describe('docs/benchmarks.md', () => {
-  it('is the output of the report for the recorded results', () => {
+  it('benchmarks: the page is the output of the report for the recorded results', () => {
     const { text, charts } = benchmarksPage(readResult);
     expect(readFileSync(new URL('benchmarks.md', docs), 'utf8')).toBe(text);
     const files = Object.keys(charts).map((name) => `${name}.svg`);
     expect(readdirSync(new URL('benchmarks/', docs)).toSorted()).toEqual(files.toSorted());
   });
 
-  it('shows a chart of each measurement and only numbers', () => {
+  it('benchmarks: shows a chart of each measurement and only numbers', () => {
     const { text, charts } = pageOf();
     const shown = [...text.matchAll(/\(benchmarks\/(.*)\.svg\)/g)].map((match) => match[1]);
     expect(shown).toEqual(Object.keys(charts));
@@ -124,7 +124,7 @@ describe('docs/benchmarks.md', () => {
     expect(text + JSON.stringify(charts)).not.toMatch(/NaN|undefined|Infinity|null|\{\{/);
   });
 
-  it('compares rates of the same round for each variant of a peer', () => {
+  it('benchmarks: compares rates of the same round for each variant of a peer', () => {
     const { text: rows } = pageOf();
     expect(rows).toMatch(/pg-boss, no-op .* 300 \| +200 – 400 \| +0\.33 \(0\.25 – 0\.50\) \|/);
     expect(rows).toMatch(/pg-boss, plain .* 2\.00 \(2\.00 – 2\.00\) \|/);
@@ -132,7 +132,7 @@ describe('docs/benchmarks.md', () => {
     expect(rows).toContain('Syncline reaches 60 % of their rate.');
   });
 
-  it('states which goals were missed', () => {
+  it('benchmarks: states which goals were missed', () => {
     const verdicts = [...pageOf().text.matchAll(/\| +([\d.]+) \| +(met|MISSED) \|$/gm)];
     expect(verdicts.map(([, found, verdict]) => [found, verdict])).toEqual([
       ['1.20', 'met'],
@@ -142,7 +142,7 @@ describe('docs/benchmarks.md', () => {
     ]);
   });
 
-  it('lists the results where a peer is faster', () => {
+  it('benchmarks: lists the results where a peer is faster', () => {
     const faster = pageOf().sections.flatMap(({ fasterPeers = [] }) => fasterPeers);
     expect(faster).toEqual([
       'pg-boss runs empty jobs 3.0 times as fast as Syncline runs complete syncs.',

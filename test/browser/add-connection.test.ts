@@ -30,7 +30,7 @@ async function openDialog() {
   return { syncline, page, dialog, add };
 }
 
-it('add connection: a cron expression with a time zone, after the API names the wrong value', async () => {
+it('add connection: sends a cron expression with a time zone, after the API names the wrong value', async () => {
   const { page, dialog, add } = await openDialog();
   await dialog.getByLabel('Name', { exact: true }).fill('northwind');
   await dialog.getByLabel('Schedule type').selectOption('Cron expression');
@@ -58,7 +58,7 @@ it('add connection: a cron expression with a time zone, after the API names the 
   await page.context().close();
 });
 
-it('add connection: times of day on some days, and the text of another kind is not sent', async () => {
+it('add connection: sends times of day on some days, and no text of another kind', async () => {
   const { page, dialog, add } = await openDialog();
   await dialog.getByLabel('Name', { exact: true }).fill('northwind');
   await dialog.getByLabel('Seconds between runs').fill('5');
@@ -77,7 +77,7 @@ it('add connection: times of day on some days, and the text of another kind is n
   await page.context().close();
 });
 
-it('add connection: an interval, or the default without one', async () => {
+it('add connection: sends an interval, or the default without one', async () => {
   for (const [text, intervalSeconds] of [
     ['300', 300],
     ['', undefined],

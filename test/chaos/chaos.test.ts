@@ -25,7 +25,7 @@ describe('chaos: a fleet under all faults', () => {
     process.stdout.write(`${[...lines, reportText(report)].join('\n')}\n`);
   });
 
-  it('every kind of fault took effect, unless this machine cannot inject it', () => {
+  it('chaos: every kind of fault took effect, unless this machine cannot inject it', () => {
     const missing = report.kinds.filter(({ count, skipReason }) => count === 0 && skipReason === undefined);
     expect(missing).toEqual([]);
     expect(report.kinds.length).toBeGreaterThanOrEqual(20);

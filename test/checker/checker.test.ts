@@ -55,7 +55,7 @@ function failingConnector() {
 }
 
 describe('the checker', () => {
-  it('imports nothing from the engine', () => {
+  it('checker: imports nothing from the engine', () => {
     const folder = fileURLToPath(new URL('.', import.meta.url));
     const files = readdirSync(folder, { recursive: true }).map(String);
     const checked = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
@@ -73,12 +73,12 @@ describe('the checker', () => {
     }
   });
 
-  it('has a unique name for every invariant', () => {
+  it('checker: has a unique name for every invariant', () => {
     expect(invariants.length).toBeGreaterThan(40);
     expect(new Set(invariants).size).toBe(invariants.length);
   });
 
-  it('finds no violation when engines schedule, run, fail and execute operator actions', async () => {
+  it('checker: finds no violation when engines schedule, run, fail and execute operator actions', async () => {
     await keepHistory(sql);
     await database.empty();
     await forgetHistory(sql);
@@ -148,7 +148,7 @@ describe('the checker', () => {
     expect(await check(sql, { truth, quiet: true, now })).toEqual([]);
   });
 
-  it('finds no violation when running jobs are rewound and cancelled', async () => {
+  it('checker: finds no violation when running jobs are rewound and cancelled', async () => {
     await keepHistory(sql);
     await database.empty();
     const connection = await database.connect();
@@ -168,7 +168,7 @@ describe('the checker', () => {
     expect(await check(sql)).toEqual([]);
   });
 
-  it('finds no violation when a run ends after its job was reassigned to another process', async () => {
+  it('checker: finds no violation when a run ends after its job was reassigned to another process', async () => {
     await keepHistory(sql);
     await database.empty();
     const job = await database.job(await database.connect());
@@ -220,7 +220,7 @@ describe('the history', () => {
   };
   const rename = 'UPDATE syncline.connections SET external_id = $2 WHERE id = $1';
 
-  it('is in commit order, not write order', async () => {
+  it('checker: the history is in commit order, not write order', async () => {
     const [one, two] = await begin();
     const [a, b] = [await database.session(), await database.session()];
     await a.query('BEGIN');
@@ -232,7 +232,7 @@ describe('the history', () => {
     expect(await positions()).toEqual(['wrote second', 'wrote first']);
   });
 
-  it('is in commit order under concurrent commits', async () => {
+  it('checker: the history is in commit order under concurrent commits', async () => {
     const [one, two] = await begin();
     const bump = `UPDATE syncline.connections SET metadata = jsonb_set(metadata, '{n}', to_jsonb(coalesce((metadata ->> 'n')::int, 0) + 1)) WHERE id = $1`;
     const sessions = await Promise.all([1, 2, 3, 4].map(() => database.session()));
@@ -259,7 +259,7 @@ describe('the history', () => {
     );
   });
 
-  it('is in commit order if a commit is slow after its position was assigned', async () => {
+  it('checker: the history is in commit order if a commit is slow after its position was assigned', async () => {
     const [one, two] = await begin();
     // Fires after the trigger that assigns positions, and waits for an advisory lock.
     await sql(`CREATE FUNCTION wait_at_the_gate() RETURNS trigger LANGUAGE plpgsql AS
@@ -297,7 +297,7 @@ describe('the history', () => {
     expect(await positions()).toEqual(['first', 'slow', 'quick']);
   });
 
-  it('does not contain rolled-back writes', async () => {
+  it('checker: the history does not contain rolled-back writes', async () => {
     const [one, two] = await begin();
     const session = await database.session();
     await session.query('BEGIN');
@@ -312,7 +312,7 @@ describe('the history', () => {
     expect(await positions()).toEqual(['kept']);
   });
 
-  it('allows a large transaction and one with a short lock timeout to commit concurrently', async () => {
+  it('checker: the history allows a large transaction and one with a short lock timeout to commit concurrently', async () => {
     const [one] = await begin();
     const [a, b] = [await database.session(), await database.session()];
     await a.query('BEGIN');

@@ -514,11 +514,11 @@ describe('checker: every invariant', () => {
   });
   afterAll(() => engine?.end());
 
-  it('has exactly one corruption', () => {
+  it('checker: every invariant has exactly one corruption', () => {
     expect(Object.keys(corruptions).sort()).toEqual([...invariants].sort());
   });
 
-  it('holds for the initial scene', async () => {
+  it('checker: every invariant holds for the initial scene', async () => {
     const initial = await scene();
     await place(initial);
     await write(ending(), [initial.running]);
@@ -526,7 +526,7 @@ describe('checker: every invariant', () => {
   });
 
   for (const [invariant, { commit, options = {}, guard }] of Object.entries(corruptions))
-    it(`is reported alone when violated: ${invariant}`, async () => {
+    it(`checker: a violated invariant is reported alone: ${invariant}`, async () => {
       const initial = await scene();
       const violate = async () => {
         await commit(initial);

@@ -24,7 +24,7 @@ const run = (...args: string[]) => runCli(args, onDatabase());
 const runProcess = (...args: string[]) => runCliProcess(args, onDatabase());
 
 describe('syncline migrate', () => {
-  it('applies all migrations; a second run reports the schema as up to date', async () => {
+  it('migrate: applies all migrations; a second run reports the schema as up to date', async () => {
     const env = { SYNCLINE_DATABASE_SCHEMA: 'by_cli' };
     const first = await runCliProcess(['migrate', '--json'], onDatabase(env));
     const applied = knownMigrations.map(({ name }) => name);
@@ -41,7 +41,7 @@ describe('syncline migrate', () => {
     });
   });
 
-  it('prints each migration with its duration', async () => {
+  it('migrate: prints each migration with its duration', async () => {
     const { stdout } = await runCli(['migrate'], onDatabase({ SYNCLINE_DATABASE_SCHEMA: 'by_steps' }));
     const lines = stdout.trim().split('\n');
     expect(lines.at(-1)).toMatch(/^Schema "by_steps" is now at version \d+\.$/);
@@ -74,14 +74,14 @@ describe('syncline tick', () => {
     expect(row?.next).toBe('2025-01-01T11:00:00.000Z');
   });
 
-  it('prints a summary without --json', async () => {
+  it('tick: prints a summary without --json', async () => {
     await connect();
     expect((await runProcess('tick')).stdout).toMatch(
       /^Queued 1 job in \d+ ms\. 1 connection was overdue at the start\.\n$/,
     );
   });
 
-  it.each(['tomorrow', '2025-02-30T00:00:00Z', '12:00'])('rejects --at %s', async (time) => {
+  it.each(['tomorrow', '2025-02-30T00:00:00Z', '12:00'])('tick: rejects --at %s', async (time) => {
     expectFailure(await run('tick', '--at', time), /--at must be an ISO-8601 time.*, got ".*"/);
   });
 
@@ -97,7 +97,7 @@ describe('syncline tick', () => {
 });
 
 describe('syncline schedule preview', () => {
-  it('prints the next runs as text', async () => {
+  it('schedule preview: prints the next runs as text', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 300 } } });
     const { code, stdout } = await runProcess('schedule', 'preview', id, '--runs', '3');
     expect(code).toBe(0);
@@ -105,7 +105,7 @@ describe('syncline schedule preview', () => {
     expect(stdout.split('\n').filter((line) => /^\d/.test(line))).toHaveLength(3);
   });
 
-  it('prints the next runs as JSON', async () => {
+  it('schedule preview: prints the next runs as JSON', async () => {
     const id = await connect();
     const { stdout } = await run('schedule', 'preview', id, '--json');
     expect(JSON.parse(stdout)).toMatchObject({
@@ -118,7 +118,7 @@ describe('syncline schedule preview', () => {
     expect(JSON.parse(stdout).runs).toHaveLength(5);
   });
 
-  it('rejects an invalid or unknown connection ID', async () => {
+  it('schedule preview: rejects an invalid or unknown connection ID', async () => {
     expectFailure(await run('schedule', 'preview', 'mine'), /connection must be a UUID, got "mine"/);
     expectFailure(
       await run('schedule', 'preview', '00000000-0000-4000-8000-00000000dead'),
@@ -128,7 +128,7 @@ describe('syncline schedule preview', () => {
 });
 
 describe('syncline config', () => {
-  it('prints each value with its source and masks secrets', async () => {
+  it('config: prints each value with its source and masks secrets', async () => {
     writeFileSync(join(emptyFolder, 'own.config.ts'), 'export default { scheduler: { batchSize: 50 } }');
     const env = {
       DATABASE_URL: 'postgres://me:s3cret@localhost/db',
@@ -151,7 +151,7 @@ describe('syncline config', () => {
     expect(line('scheduler.tickIntervalSeconds')).toBe('scheduler.tickIntervalSeconds | 60 | default');
   });
 
-  it('prints JSON with secrets masked', async () => {
+  it('config: prints JSON with secrets masked', async () => {
     const { stdout } = await runCliProcess(['config', '--json'], {
       cwd: emptyFolder,
       env: { DATABASE_URL: 'postgres://me:s3cret@localhost/db' },
@@ -204,7 +204,7 @@ describe('syncline start', () => {
     expect(await (await fetch(url.replace('/metrics', '/healthz'))).json()).toEqual({ status: 'ok' });
   });
 
-  it('rejects an unknown role with a suggestion', async () => {
+  it('start: rejects an unknown role with a suggestion', async () => {
     const { code, stderr } = await runCli(
       ['start', '--roles', 'sheduler'],
       onDatabase({ SYNCLINE_METRICS_PORT: '0' }),
@@ -217,7 +217,7 @@ describe('syncline start', () => {
     });
   });
 
-  it('fails if the configured metrics port is in use', async () => {
+  it('start: fails if the configured metrics port is in use', async () => {
     const { port } = new URL(database.url);
     const { code, stderr } = await runCliProcess(['start'], onDatabase({ SYNCLINE_METRICS_PORT: port }));
     expect(code).toBe(1);
@@ -228,7 +228,7 @@ describe('syncline start', () => {
     );
   });
 
-  it('fails if the default HTTP port is in use', async () => {
+  it('start: fails if the default HTTP port is in use', async () => {
     const defaultPort = 4400;
     const holder = createServer();
     const isHeld = () =>
@@ -247,14 +247,14 @@ describe('syncline start', () => {
 });
 
 describe('errors are printed in one line', () => {
-  it('no database is configured', async () => {
+  it('errors: a command without a configured database prints one line', async () => {
     expectFailure(
       await runCli(['tick'], { cwd: emptyFolder }),
       /No database is configured\. Set SYNCLINE_DATABASE_URL/,
     );
   });
 
-  it('a setting is invalid', async () => {
+  it('errors: an invalid setting is named in one line', async () => {
     expectFailure(
       await runCli(['tick'], onDatabase({ SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS: '5' })),
       /SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS must be a whole number of seconds from 10 to 300, got 5/,
@@ -262,7 +262,7 @@ describe('errors are printed in one line', () => {
   });
 
   it.each(['tick', 'migrate'])(
-    '%s retries an unreachable database, logs each retry, then fails',
+    'errors: %s retries an unreachable database, logs each retry, then fails',
     async (command) => {
       const result = await runCli([command], {
         cwd: emptyFolder,
@@ -277,7 +277,7 @@ describe('errors are printed in one line', () => {
     },
   );
 
-  it('the password is wrong', async () => {
+  it('errors: a wrong password is an error in one line without the password', async () => {
     const url = new URL(database.url);
     url.password = 's3cret-but-wrong';
     const result = await runCli(['tick'], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } });
@@ -285,7 +285,7 @@ describe('errors are printed in one line', () => {
     expect(result.stderr).not.toContain('s3cret');
   });
 
-  it('the database URL names no user', async () => {
+  it('errors: a refused login is explained by a database URL without a user', async () => {
     const url = new URL(database.url);
     url.username = '';
     url.password = '';
@@ -298,16 +298,19 @@ describe('errors are printed in one line', () => {
     );
   });
 
-  it.each(['tick', 'migrate'])('%s without a required password', async (command) => {
-    const url = new URL(database.url);
-    url.password = '';
-    expectFailure(
-      await runCliProcess([command], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } }),
-      /refused the login of user/,
-    );
-  });
+  it.each(['tick', 'migrate'])(
+    'errors: %s without a required password fails in one line',
+    async (command) => {
+      const url = new URL(database.url);
+      url.password = '';
+      expectFailure(
+        await runCliProcess([command], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } }),
+        /refused the login of user/,
+      );
+    },
+  );
 
-  it('the database does not exist', async () => {
+  it('errors: a database that does not exist is named in one line', async () => {
     const url = new URL(database.url);
     url.pathname = '/nowhere';
     expectFailure(
@@ -316,14 +319,14 @@ describe('errors are printed in one line', () => {
     );
   });
 
-  it('the schema does not exist', async () => {
+  it('errors: a schema that does not exist is named with the command that creates it', async () => {
     expectFailure(
       await runCli(['tick'], onDatabase({ SYNCLINE_DATABASE_SCHEMA: 'nowhere' })),
       /no Syncline schema "nowhere" yet\. Run `syncline migrate` first/,
     );
   });
 
-  it('the command or an option is unknown', async () => {
+  it('errors: an unknown command or option is named with a suggestion', async () => {
     expect(await runProcess('tik')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("unknown command 'tik'"),
@@ -337,7 +340,7 @@ describe('errors are printed in one line', () => {
 
 describe('syncline --help', () => {
   it.each([[''], ['migrate'], ['start'], ['tick'], ['dev'], ['config'], ['schedule', 'preview']])(
-    'has examples: %s %s',
+    'help: --help of a command has examples: %s %s',
     async (...command) => {
       const { code, stdout } = await runCli([...command, '--help'], { cwd: emptyFolder });
       expect(code).toBe(0);

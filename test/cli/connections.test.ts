@@ -28,7 +28,7 @@ const nowhere = '00000000-0000-4000-8000-00000000dead';
 const hostile = 'acme\u001b[2J\nsecond line';
 
 describe('syncline connections add', () => {
-  it('creates the tenant, registers the provider of a connector and prints the connection', async () => {
+  it('connections add: creates the tenant, registers the provider of a connector and prints the connection', async () => {
     const added = await json(
       ...['connections', 'add', '--provider', 'notion', '--tenant-name', 'Northwind'],
       ...['--external-id', 'acme', '--interval', '300', '--config-json', '{"token":"s3cret"}'],
@@ -67,7 +67,7 @@ describe('syncline connections add', () => {
     ).toEqual([{ name: 'Northwind', display_name: 'Notion', config: { token: 's3cret' } }]);
   });
 
-  it('suggests --register for a provider without a connector and creates no tenant', async () => {
+  it('connections add: suggests --register for a provider without a connector and creates no tenant', async () => {
     const add = ['connections', 'add', '--provider', 'slack', '--tenant-name', 'Umbra'];
     const refused = await run(...add);
     expectFailure(refused, /There is no provider "slack"\. Pass --register to register it/);
@@ -79,7 +79,7 @@ describe('syncline connections add', () => {
     expect(await sql(`SELECT FROM tenants WHERE name = 'Umbra'`)).toHaveLength(1);
   });
 
-  it('rejects a config that does not match the configSchema before writing anything', async () => {
+  it('connections add: rejects a config that does not match the configSchema before writing anything', async () => {
     const before = await sql('SELECT id FROM tenants');
     const picky = ['connections', 'add', '--provider', 'picky', '--tenant-name', 'Initech'];
     expectFailure(
@@ -90,7 +90,7 @@ describe('syncline connections add', () => {
     await json(...picky, '--config-json', '{"repository":"acme/app"}');
   });
 
-  it('rejects invalid arguments before writing anything', async () => {
+  it('connections add: rejects invalid arguments before writing anything', async () => {
     const before = await sql('SELECT id FROM tenants');
     const attempt = (...args: string[]) => run('connections', 'add', ...args);
     const toNew = ['--provider', 'github', '--tenant-name', 'Initech'];
@@ -121,7 +121,7 @@ describe('syncline connections add', () => {
 });
 
 describe('syncline connections schedule', () => {
-  it('sets a cron expression, times of day, an interval and the default', async () => {
+  it('connections schedule: sets a cron expression, times of day, an interval and the default', async () => {
     const { id } = await add('acme');
     const change = (...options: string[]) => json('connections', 'schedule', id, ...options);
     const cron = { cron: '0 6 * * 1-5', time_zone: 'Europe/Berlin' };
@@ -139,7 +139,7 @@ describe('syncline connections schedule', () => {
     expect(preview.stdout).toContain(`github ${id}: cron 0 0 * * *, UTC\n`);
   });
 
-  it('connections add takes a schedule', async () => {
+  it('connections add: takes a schedule', async () => {
     const added = await json(
       ...['connections', 'add', '--provider', 'notion', '--tenant-name', 'Northwind'],
       ...['--at', '06:00', '--time-zone', 'Europe/Berlin'],
@@ -150,21 +150,21 @@ describe('syncline connections schedule', () => {
   it.each([
     [['--cron', '0 0 9 * * *'], /--cron must be .* five fields .* got "0 0 9 \* \* \*"\. Remove the field/],
     [['--at', '06:00', '--time-zone', 'Europe/Berln'], /--time-zone must be .*Did you mean Europe\/Berlin\?/],
-  ])('connections add creates no tenant if the schedule is invalid: %j', async (options, message) => {
+  ])('connections add: creates no tenant if the schedule is invalid: %j', async (options, message) => {
     const before = await sql('SELECT id FROM tenants ORDER BY id');
     const added = ['connections', 'add', '--provider', 'notion', '--tenant-name', 'Northwind'];
     expectFailure(await run(...added, ...options), message);
     expect(await sql('SELECT id FROM tenants ORDER BY id')).toEqual(before);
   });
 
-  it('connections add suggests the provider of a connector for a misspelt one', async () => {
+  it('connections add: suggests the provider of a connector for a misspelt one', async () => {
     expectFailure(
       await run('connections', 'add', '--provider', 'notoin', '--tenant', tenant),
       /There is no provider "notoin"\. Did you mean notion\? If not, pass --register/,
     );
   });
 
-  it('rejects contradictory and invalid options', async () => {
+  it('connections schedule: rejects contradictory and invalid options', async () => {
     const { id } = await add('acme');
     const attempt = (...options: string[]) => run('connections', 'schedule', id, ...options);
     expectFailure(await attempt(), /One of --interval, --cron, --at or --default is required/);
@@ -185,7 +185,7 @@ describe('syncline connections schedule', () => {
 });
 
 describe('syncline connections list', () => {
-  it('pages through all connections; the last page has no cursor', async () => {
+  it('connections list: pages through all connections; the last page has no cursor', async () => {
     const ids = [];
     for (let i = 0; i < 4; i++) ids.push((await add()).id);
     const seen: string[] = [];
@@ -201,7 +201,7 @@ describe('syncline connections list', () => {
     expect(seen).toEqual([...ids].sort());
   });
 
-  it('applies filters and escapes control characters in the table', async () => {
+  it('connections list: applies filters and escapes control characters in the table', async () => {
     const { id } = await add(hostile);
     await database.connect({ status: 'paused' });
     const filters = ['--tenant', tenant, '--provider', 'github', '--status', 'active'];
@@ -220,7 +220,7 @@ describe('syncline connections list', () => {
     expect(connections).toEqual([expect.objectContaining({ id, external_id: hostile })]);
   });
 
-  it('rejects invalid filters and reports an empty list', async () => {
+  it('connections list: rejects invalid filters and reports an empty list', async () => {
     const [limit, tenantId, none] = await Promise.all([
       run('connections', 'list', '--limit', '0'),
       run('connections', 'list', '--tenant', 'Northwind'),
@@ -233,7 +233,7 @@ describe('syncline connections list', () => {
 });
 
 describe('syncline connections pause, resume, trigger, why, show', () => {
-  it('pause and resume record actor and reason', async () => {
+  it('connections: pause and resume record actor and reason', async () => {
     const { id } = await add();
     expect((await run('connections', 'pause', id, '--reason', 'maintenance')).stdout).toMatch(
       new RegExp(`^Connection ${id} is paused\\. Paused by cli:${userInfo().username} .*: maintenance\\.`),
@@ -247,7 +247,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     ]);
   });
 
-  it('trigger queues one job; a second trigger brings it forward', async () => {
+  it('connections: trigger queues one job; a second trigger brings it forward', async () => {
     const { id } = await add();
     const first = await json('connections', 'trigger', id, '--type', 'full', '--priority', '-3');
     expect(first).toEqual({ connection_id: id, job_id: expect.any(String), effect: 'queued' });
@@ -263,7 +263,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     );
   });
 
-  it('why explains why a connection is not syncing', async () => {
+  it('connections: why explains why a connection is not syncing', async () => {
     const { id } = await add();
     expect(await json('connections', 'why', id)).toEqual({
       state: 'unplaced',
@@ -274,7 +274,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     });
   });
 
-  it('show prints the explanation first and escapes control characters', async () => {
+  it('connections: show prints the explanation first and escapes control characters', async () => {
     const { id } = await add(hostile);
     const { connections } = database.engine();
     const { jobId } = await connections.trigger(id, { reason: hostile });
@@ -300,7 +300,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     });
   });
 
-  it('rejects an unknown connection and invalid options', async () => {
+  it('connections: rejects an unknown connection and invalid options', async () => {
     const { id } = await add();
     const [missing, priority, reason] = await Promise.all([
       run('connections', 'show', nowhere),
@@ -314,7 +314,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
 });
 
 describe('syncline connections config', () => {
-  it('replaces the connector configuration', async () => {
+  it('connections config: replaces the connector configuration', async () => {
     const { id } = await add();
     const changed = await cli.runProcess(
       ...['connections', 'config', id, '--config-json', '{"account":"b"}', '--json'],
@@ -328,7 +328,7 @@ describe('syncline connections config', () => {
 });
 
 describe('syncline connections webhook', () => {
-  it('prints the webhook URL, with the public address if configured, and a secret', async () => {
+  it('connections webhook: prints the webhook URL, with the public address if configured, and a secret', async () => {
     const { id } = await add();
     const env = { SYNCLINE_CREDENTIALS_KEYS: newKey() };
     const made = await cli.runWith(env, 'connections', 'webhook', id);
@@ -345,7 +345,7 @@ describe('syncline connections webhook', () => {
     );
   });
 
-  it('prints no new secret for an existing webhook without --rotate', async () => {
+  it('connections webhook: prints no new secret for an existing webhook without --rotate', async () => {
     const { id } = await add();
     const env = { SYNCLINE_CREDENTIALS_KEYS: newKey() };
     const webhook = (...args: string[]) => cli.runWith(env, 'connections', 'webhook', id, ...args);

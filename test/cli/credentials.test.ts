@@ -38,7 +38,7 @@ async function json<T = CredentialJson>(
 const add = ['credentials', 'add', '--tenant', tenant, '--provider', 'github'];
 
 describe('syncline credentials', () => {
-  it('keygen prints a new valid key each time', async () => {
+  it('credentials: keygen prints a new valid key each time', async () => {
     const [first, second] = [await runProcess('credentials', 'keygen'), await run('credentials', 'keygen')];
     expect(first.stdout).toMatch(/^k[\da-f]{8}:[\w+/]{43}=\n$/);
     expect(first.stdout).not.toBe(second.stdout);
@@ -49,7 +49,7 @@ describe('syncline credentials', () => {
     expect(shown.stdout + lines.stdout + shown.stderr).not.toContain(key.split(':')[1]);
   });
 
-  it('add reads secrets of each kind from stdin or a variable, and no output contains one', async () => {
+  it('credentials: add reads secrets of each kind from stdin or a variable, and no output contains one', async () => {
     const added = await runCliProcess([...add, '--json'], { env: env(), input: 'hush-key\n' });
     expect(added).toMatchObject({ code: 0, stderr: '' });
     const made = JSON.parse(added.stdout) as CredentialJson;
@@ -77,7 +77,7 @@ describe('syncline credentials', () => {
     expect(stdout + shown.stdout + JSON.stringify(made)).not.toContain('hush');
   });
 
-  it('rejects invalid input in one line without echoing the secret', async () => {
+  it('credentials: rejects invalid input in one line without echoing the secret', async () => {
     expectFailure(
       await runCli(add, { env: env({ SYNCLINE_CREDENTIALS_KEYS: '' }), input: 'hush' }),
       /syncline credentials keygen/,
@@ -96,7 +96,7 @@ describe('syncline credentials', () => {
     }
   });
 
-  it('add --tenant-name creates the tenant with the credential, or neither', async () => {
+  it('credentials: add --tenant-name creates the tenant with the credential, or neither', async () => {
     const named = ['credentials', 'add', '--tenant-name', 'Umbra', '--provider'];
     const made = await json<CredentialJson & { tenant_id: string }>([...named, 'github'], {}, 'hush');
     expect(await sql('SELECT name FROM tenants WHERE id = $1', [made.tenant_id])).toEqual([
@@ -111,7 +111,7 @@ describe('syncline credentials', () => {
     );
   });
 
-  it('connections credential assigns or removes a credential and reactivates a connection', async () => {
+  it('credentials: connections credential assigns or removes a credential and reactivates a connection', async () => {
     const { id } = await json(add, {}, 'hush');
     const connection = await database.connect({ status: 'needs_auth' });
     const assigned = await withKeys(['connections', 'credential', connection, id, '--reason', 'found it']);
@@ -138,7 +138,7 @@ describe('syncline credentials', () => {
     );
   });
 
-  it('replace, remove and connections add --credential change the credential', async () => {
+  it('credentials: replace, remove and connections add --credential change the credential', async () => {
     const { id } = await json(add, {}, 'first');
     const connection = await json<{ id: string; credential_id: string }>([
       'connections',
@@ -174,7 +174,7 @@ describe('syncline credentials', () => {
     ]);
   });
 
-  it('rotate prints counts and exits with 1 if a secret cannot be decrypted', async () => {
+  it('credentials: rotate prints counts and exits with 1 if a secret cannot be decrypted', async () => {
     await json(add, {}, 'one');
     await json(add, {}, 'two');
     const young = newKey('young');

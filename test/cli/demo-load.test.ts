@@ -19,18 +19,18 @@ const countLoad = async () => {
 };
 
 describe('syncline demo load', () => {
-  it('rejects a database without demo data', async () => {
+  it('demo load: rejects a database without demo data', async () => {
     await database.connect({ metadata: { demo: 'no' } });
     expectFailure(await cli.run('demo', 'load'), /There is no demo in this database.*syncline dev/);
     expect(await countLoad()).toBe(0);
   });
 
-  it('rejects numbers out of range', async () => {
+  it('demo load: rejects numbers out of range', async () => {
     expectFailure(await cli.run('demo', 'load', '--connections', '0'), /--connections must be .*, got 0/);
     expectFailure(await cli.run('demo', 'load', '--interval', '59'), /--interval must be .*, got 59/);
   });
 
-  it('spreads connections over all tenants, providers and the interval, and prints progress', async () => {
+  it('demo load: spreads connections over all tenants, providers and the interval, and prints progress', async () => {
     await database.sql('TRUNCATE tenants CASCADE');
     await makeDemo(database.engine({ credentials }), Date.now());
     const before = Date.now();
@@ -69,7 +69,7 @@ describe('syncline demo load', () => {
     }
   });
 
-  it('the demo connectors sync the added connections', async () => {
+  it('demo load: the demo connectors sync the added connections', async () => {
     providers.nowMs = Date.now();
     const { url } = await providers.start();
     const engine = database.engine({ connectors: demoConnectors(url), credentials });
@@ -84,7 +84,7 @@ describe('syncline demo load', () => {
     expect(synced).toHaveLength(4);
   });
 
-  it('continues numbering after an earlier load', async () => {
+  it('demo load: continues numbering after an earlier load', async () => {
     expect(await cli.json('demo', 'load', '--connections', '3')).toEqual({ added: 3, interval_seconds: 60 });
     const names = await database.sql<{ external_id: string }>(
       `SELECT external_id FROM connections WHERE external_id LIKE 'load-120_' ORDER BY external_id`,
@@ -92,7 +92,7 @@ describe('syncline demo load', () => {
     expect(names.map((row) => row.external_id)).toEqual(['load-1200', 'load-1201', 'load-1202', 'load-1203']);
   });
 
-  it('unload removes only the connections added by load, with their jobs and signals', async () => {
+  it('demo load: unload removes only the connections added by load, with their jobs and signals', async () => {
     await database.sql(`INSERT INTO tenants (id, name) VALUES ($1, 'a tenant')`, [tenant]);
     await database.sql(
       `INSERT INTO connections (tenant_id, provider_slug, external_id) VALUES ($1, 'github', 'load-balancer')`,

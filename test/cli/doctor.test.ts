@@ -54,7 +54,7 @@ describe('syncline doctor on a healthy fleet', () => {
     await server?.stop();
   });
 
-  it('reports no problems and exits with 0', async () => {
+  it('doctor: reports no problems and exits with 0', async () => {
     const { code, stdout, stderr } = await runCliProcess(['doctor'], options());
     expect({ code, stderr, bad: stdout.split('\n').filter((line) => /^ +[^✓ ]/.test(line)) }).toEqual({
       code: 0,
@@ -65,7 +65,7 @@ describe('syncline doctor on a healthy fleet', () => {
     expect(stdout).toMatch(/\nNo problems found \(\d\d checks\)\.\n$/);
   });
 
-  it('reports no problems as JSON', async () => {
+  it('doctor: reports no problems as JSON', async () => {
     const { code, stdout } = await doctor('--json');
     const { outcome, checks } = JSON.parse(stdout) as DoctorReport;
     expect({ code, outcome, findings: checks.flatMap(({ findings }) => findings) }).toEqual({
@@ -75,12 +75,12 @@ describe('syncline doctor on a healthy fleet', () => {
     });
   });
 
-  it('--help lists exit codes and examples', async () => {
+  it('doctor: --help lists exit codes and examples', async () => {
     const { stdout } = await runCliProcess(['doctor', '--help']);
     expect(stdout).toMatch(/Exit status: 0 if healthy[\s\S]*Examples:\n {2}\$ syncline doctor\n/);
   });
 
-  it('exits with 1 if durability or autovacuum is disabled', async () => {
+  it('doctor: exits with 1 if durability or autovacuum is disabled', async () => {
     await onServer(`ALTER SYSTEM SET fsync = off`);
     await onServer(`ALTER SYSTEM SET full_page_writes = off`);
     await onServer(`ALTER SYSTEM SET synchronous_commit = off`);
@@ -95,7 +95,7 @@ describe('syncline doctor on a healthy fleet', () => {
     await until('the server has read its settings', async () => (await doctor()).code === 0);
   });
 
-  it('warns if another process would exceed max_connections', async () => {
+  it('doctor: warns if another process would exceed max_connections', async () => {
     const large = createSyncline({ database: { url: server.url, poolSize: 40 }, logger: silent });
     const found = findingsIn(await large.doctor().finally(() => large.stop()), 'free database connections');
     expect(found).toEqual([
@@ -135,7 +135,7 @@ describe('syncline doctor on a healthy fleet', () => {
     expect(JSON.stringify(found)).not.toContain('a secret');
   });
 
-  it('reports a read-only server', async () => {
+  it('doctor: reports a read-only server', async () => {
     await onServer('ALTER SYSTEM SET default_transaction_read_only = on');
     await onServer('SELECT pg_reload_conf()');
     const { code, stdout } = await doctor();
@@ -147,7 +147,7 @@ describe('syncline doctor on a healthy fleet', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('✗ server accepts writes') });
   });
 
-  it('exits with 2 if the database is unreachable, without printing the password', async () => {
+  it('doctor: exits with 2 if the database is unreachable, without printing the password', async () => {
     const url = new URL(server.url);
     url.port = '1';
     const { code, stdout, stderr } = await runCliProcess(['doctor'], {
@@ -158,7 +158,7 @@ describe('syncline doctor on a healthy fleet', () => {
     expect(stderr).not.toContain(url.password);
   });
 
-  it('reports a missing schema and skips checks that need it', async () => {
+  it('doctor: reports a missing schema and skips checks that need it', async () => {
     const { code, stdout } = await runCli(['doctor'], {
       env: { SYNCLINE_DATABASE_URL: server.url, SYNCLINE_DATABASE_SCHEMA: 'nowhere' },
     });

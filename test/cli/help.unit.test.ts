@@ -10,7 +10,7 @@ const leaves = (command: Command, path = ''): [string, Command][] =>
     : command.commands.flatMap((child) => leaves(child, `${path} ${child.name()}`));
 
 describe('--help', () => {
-  it.each(leaves(program))('has examples: %s', (path, command) => {
+  it.each(leaves(program))('help: --help of a command has examples: %s', (path, command) => {
     let help = '';
     command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
     // An example may use the output: export KEYS="$(syncline credentials keygen)".

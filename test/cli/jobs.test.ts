@@ -14,7 +14,7 @@ const error = { kind: 'permanent', name: 'Error', message: hostile, at: '2025-01
 const failed = { status: 'failed', finished_at: '2025-01-01T10:00:05Z', attempts: 2, error };
 
 describe('syncline jobs list', () => {
-  it('applies filters', async () => {
+  it('jobs list: applies filters', async () => {
     const [one, other] = [await database.connect(), await database.connect()];
     const queued = await database.job(one);
     const ended = await database.job(one, failed);
@@ -31,7 +31,7 @@ describe('syncline jobs list', () => {
     ).toEqual([[queued, ended, full].sort(), [queued], [ended], [full]]);
   });
 
-  it('escapes control characters in the table and reports an empty list', async () => {
+  it('jobs list: escapes control characters in the table and reports an empty list', async () => {
     const id = await database.connect();
     const job = await database.job(id, failed);
     const { stdout } = await run('jobs', 'list');
@@ -44,7 +44,7 @@ describe('syncline jobs list', () => {
     expect((await run('jobs', 'list')).stdout).toBe('No jobs found.\n');
   });
 
-  it('rejects invalid filters', async () => {
+  it('jobs list: rejects invalid filters', async () => {
     const [status, connection] = await Promise.all([
       run('jobs', 'list', '--status', 'fail'),
       run('jobs', 'list', '--connection', 'mine'),
@@ -55,7 +55,7 @@ describe('syncline jobs list', () => {
 });
 
 describe('syncline jobs show', () => {
-  it('prints all fields of a job', async () => {
+  it('jobs show: prints all fields of a job', async () => {
     const connection = await database.connect();
     const id = await database.job(connection, { ...failed, cursor: { page: 3 }, priority: 7 });
     const [shown, { stdout }] = await Promise.all([json('jobs', 'show', id), run('jobs', 'show', id)]);
@@ -90,7 +90,7 @@ describe('syncline jobs show', () => {
 });
 
 describe('syncline jobs cancel and retry', () => {
-  it('cancel ends a job once and records actor and reason', async () => {
+  it('jobs: cancel ends a job once and records actor and reason', async () => {
     const connection = await database.connect();
     const id = await database.job(connection);
     const cancelled = await json('jobs', 'cancel', id, '--actor', 'ada', '--reason', 'not wanted');
@@ -110,14 +110,14 @@ describe('syncline jobs cancel and retry', () => {
     expect(await sql('SELECT id, retry_after FROM sync_jobs')).toEqual([{ id, retry_after: null }]);
   });
 
-  it('retry of an ended job queues a new one', async () => {
+  it('jobs: retry of an ended job queues a new one', async () => {
     const id = await database.job(await database.connect(), failed);
     const { stdout } = await run('jobs', 'retry', id);
     const [queued] = await sql<{ id: string }>(`SELECT id FROM sync_jobs WHERE status = 'queued'`);
     expect(stdout).toBe(`Job ${id} has ended; queued new job ${queued?.id}.\n`);
   });
 
-  it('rejects an unknown job', async () => {
+  it('jobs: rejects an unknown job', async () => {
     const nowhere = '00000000-0000-4000-8000-00000000dead';
     expectFailure(await run('jobs', 'retry', nowhere), new RegExp(`There is no job ${nowhere}`));
   });

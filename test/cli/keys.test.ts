@@ -20,7 +20,7 @@ interface Key {
 }
 
 describe('syncline keys', () => {
-  it('create prints a valid key once, on its own line', async () => {
+  it('keys: create prints a valid key once, on its own line', async () => {
     const { code, stdout, stderr } = await runProcess('keys', 'create', '--operator', '--name', 'on call');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [key, remark] = stdout.trim().split('\n');
@@ -35,7 +35,7 @@ describe('syncline keys', () => {
     expect(listed).not.toContain(key);
   });
 
-  it('create --json prints the key, its fields and its creator', async () => {
+  it('keys: create --json prints the key, its fields and its creator', async () => {
     const made = await json<Key>('keys', 'create', '--tenant', tenant, '--name', 'their backend');
     expect(made).toEqual({
       id: expect.any(String),
@@ -54,7 +54,7 @@ describe('syncline keys', () => {
     expect(await sql('SELECT kind, actor FROM events')).toEqual([{ kind: 'key.created', actor }]);
   });
 
-  it('create requires a name and either an existing tenant or --operator', async () => {
+  it('keys: create requires a name and either an existing tenant or --operator', async () => {
     const attempt = (...args: string[]) => run('keys', 'create', ...args);
     const [neither, both, bad, unknown, unnamed, empty] = await Promise.all([
       attempt('--name', 'a'),
@@ -74,7 +74,7 @@ describe('syncline keys', () => {
     expect(await sql('SELECT FROM api_keys')).toHaveLength(0);
   });
 
-  it('list prints keys newest first, with scope and status', async () => {
+  it('keys: list prints keys newest first, with scope and status', async () => {
     expect((await run('keys', 'list')).stdout).toBe('No keys found.\n');
     const { keys } = database.engine();
     const old = await keys.create({ name: 'old' });
@@ -91,7 +91,7 @@ describe('syncline keys', () => {
     expect(JSON.stringify(listed)).not.toContain('"key"');
   });
 
-  it('revoke invalidates a key and rejects unknown IDs', async () => {
+  it('keys: revoke invalidates a key and rejects unknown IDs', async () => {
     const { keys, access } = database.engine();
     const { id, key } = await keys.create({ name: 'old' });
     const { code, stdout } = await run('keys', 'revoke', id);
@@ -129,7 +129,7 @@ describe('syncline keys', () => {
     expect(stdout).toMatch(new RegExp(`key\\.created +key:root +${root.id}`));
   });
 
-  it('escapes control characters in key names', async () => {
+  it('keys: escapes control characters in key names', async () => {
     await database.engine().keys.create({ name: 'a\u001b[2Jb' });
     expect((await run('keys', 'list')).stdout).not.toContain('\u001b');
   });

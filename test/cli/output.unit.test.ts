@@ -13,14 +13,14 @@ describe('external text', () => {
     ['line breaks', 'one\r\n\ttwo\u2028three', 'one two three'],
     ['a bidirectional override', 'a\u202egnp.exe', 'a\\u202egnp.exe'],
     ['letters of any script', 'Grüße, 世界 🎉', 'Grüße, 世界 🎉'],
-  ])('is escaped and joined to one line: %s', (_, text, shown) => {
+  ])('output: external text is escaped and joined to one line: %s', (_, text, shown) => {
     expect(stripControl(text)).toBe(shown);
     expect(stripControl(stripControl(text))).toBe(shown);
   });
 });
 
 describe('a table', () => {
-  it('measures column widths after escaping', () => {
+  it('output: a table measures column widths after escaping', () => {
     expect(
       table([
         ['id', 'x'],
@@ -29,14 +29,14 @@ describe('a table', () => {
     ).toEqual(['id      x', '\\u001b  y']);
   });
 
-  it('cuts the last column to the width, to no less than 20 characters', () => {
+  it('output: a table cuts the last column to the width, to no less than 20 characters', () => {
     const rows = [['0123456789', 'x'.repeat(100)]];
     expect(table(rows, { width: 50 })[0]).toBe(`0123456789  ${'x'.repeat(37)}…`);
     expect(table(rows, { width: 5 })[0]).toBe(`0123456789  ${'x'.repeat(19)}…`);
     expect(table(rows)[0]).toBe(`0123456789  ${'x'.repeat(100)}`);
   });
 
-  it('does not split surrogate pairs', () => {
+  it('output: cut() does not split surrogate pairs', () => {
     expect(cut('ab🎉cd', 4)).toBe('ab…');
   });
 });
@@ -49,11 +49,11 @@ describe('a time', () => {
     ['2025-01-01T12:00:00Z', '0 s ago'],
     ['2025-01-01T09:00:00Z', '3 h ago'],
     ['2024-12-20T12:00:00Z', '12 days ago'],
-  ])('%s is %s', (at, shown) => {
+  ])('output: the time %s is shown as "%s"', (at, shown) => {
     expect(relativeTime(new Date(at), nowMs)).toBe(shown);
   });
 
-  it('counts as absent if a Date cannot represent it', () => {
+  it('output: a time counts as absent if a Date cannot represent it', () => {
     // The value that the driver returns for `infinity`.
     const infinity = Number.POSITIVE_INFINITY as unknown as Date;
     expect([relativeTime(infinity), isoTime(infinity), isoTime(undefined)]).toEqual(['-', null, null]);

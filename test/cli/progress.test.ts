@@ -4,7 +4,7 @@ import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 
-it('prints the number of jobs run and signals stored', async () => {
+it('progress: the number of jobs run and signals stored is printed', async () => {
   const signal = { kind: 'item', occurredAt: new Date(), payload: {} };
   const connector = { provider: 'github', name: 'GitHub', sync: async () => ({ signals: [signal, signal] }) };
   const progress = startProgress(1);

@@ -31,7 +31,7 @@ async function run(args: string[], options: TerminalOptions = {}) {
 }
 
 describe('runCli', () => {
-  it('two commands side by side use their own arguments, environment, folder and output', async () => {
+  it('runCli: two commands side by side use their own arguments, environment, folder and output', async () => {
     write('syncline.config.mjs', 'export default { executor: { concurrency: 7 } };');
     const size = (text: string) => ({ env: { SYNCLINE_SCHEDULER_BATCH_SIZE: text } });
     const [inFolder, elsewhere] = await Promise.all([
@@ -48,7 +48,7 @@ describe('runCli', () => {
     expect(settings.find(({ path }) => path === 'executor.concurrency')).toMatchObject({ from: 'default' });
   });
 
-  it('returns the exit code and prints help, version and errors to the terminal', async () => {
+  it('runCli: returns the exit code and prints help, version and errors to the terminal', async () => {
     expect(await run(['--version'])).toEqual({ code: 0, stdout: '1.2.3\n', stderr: '' });
     expect(await run(['config', '--help'])).toMatchObject({
       code: 0,
@@ -70,13 +70,13 @@ describe('runCli', () => {
     });
   });
 
-  it('a failed command leaves the exit code of the process unchanged', async () => {
+  it('runCli: a failed command leaves the exit code of the process unchanged', async () => {
     const before = process.exitCode;
     expect(await run(['connector', 'run', './failing.mjs', '--json'])).toMatchObject({ code: 1 });
     expect(process.exitCode).toBe(before);
   });
 
-  it('files belong to the folder of the terminal', async () => {
+  it('runCli: files belong to the folder of the terminal', async () => {
     const args = ['connector', 'run', './counter.mjs', '--cursor-file', 'cursor.json', '--json'];
     for (const cursor of [1, 2]) {
       expect(JSON.parse((await run(args)).stdout)).toMatchObject({ cursor });
@@ -88,14 +88,14 @@ describe('runCli', () => {
     expect(existsSync(join(folder, 'made/tracker.ts'))).toBe(true);
   });
 
-  it('the log goes to the terminal, readable or as JSON', async () => {
+  it('runCli: the log goes to the terminal, readable or as JSON', async () => {
     const args = ['connector', 'run', './counter.mjs', '--verbose'];
     expect((await run(args)).stderr).toMatch(/^\[\d\d:\d\d:\d\d\] DEBUG: at \\u001b\[31m0\n$/m);
     const { stderr } = await run([...args, '--json']);
     expect(JSON.parse(stderr.split('\n')[0] as string)).toMatchObject({ level: 20, msg: 'at \u001b[31m0' });
   });
 
-  it('a signal of the terminal ends the command; the process gets no listener', async () => {
+  it('runCli: a signal of the terminal ends the command; the process gets no listener', async () => {
     const listeners = () => ['SIGINT', 'SIGTERM'].map((name) => process.listenerCount(name));
     const before = listeners();
     const terminal = createTerminal(['connector', 'run', './counter.mjs', '--watch'], { cwd: folder });

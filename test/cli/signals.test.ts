@@ -30,7 +30,7 @@ const parsed = (stdout: string) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('syncline signals list', () => {
-  it('applies filters and prints payloads', async () => {
+  it('signals list: applies filters and prints payloads', async () => {
     const [one, other] = [await database.connect(), await database.connect()];
     const id = await store(one, 'issue.opened', { title: hostile });
     const second = await store(other, 'issue.closed');
@@ -62,7 +62,7 @@ describe('syncline signals list', () => {
     expect(none).toEqual([]);
   });
 
-  it('--payload prints each payload escaped and cut to one line', async () => {
+  it('signals list: --payload prints each payload escaped and cut to one line', async () => {
     const id = await database.connect();
     await store(id, `kind ${hostile}`, { a: hostile, body: 'x'.repeat(1000) });
     const [without, withPayload] = await Promise.all([
@@ -78,7 +78,7 @@ describe('syncline signals list', () => {
     expect(row?.length).toBe(160);
   });
 
-  it('rejects an invalid filter and reports an empty list', async () => {
+  it('signals list: rejects an invalid filter and reports an empty list', async () => {
     const [limit, none] = await Promise.all([
       run('signals', 'list', '--limit', '1001'),
       run('signals', 'list'),
@@ -103,7 +103,7 @@ async function storeUntilSeen(
 }
 
 describe('syncline signals tail', () => {
-  it('--json prints one object per new signal until SIGINT', async () => {
+  it('signals tail: --json prints one object per new signal until SIGINT', async () => {
     const [one, other] = [await database.connect(), await database.connect()];
     const tail = start(['signals', 'tail', '--json', '--connection', one, '--kind', 'wanted']);
     const first = await storeUntilSeen(tail, () => store(one, 'wanted', { n: 1, text: hostile }));
@@ -121,7 +121,7 @@ describe('syncline signals tail', () => {
     ]);
   });
 
-  it('prints one line per signal', async () => {
+  it('signals tail: prints one line per signal', async () => {
     const id = await database.connect();
     const tail = start(['signals', 'tail', '--payload']);
     await storeUntilSeen(tail, () => store(id, hostile, { text: 'x'.repeat(1000) }));
@@ -133,7 +133,7 @@ describe('syncline signals tail', () => {
     );
   });
 
-  it('exits without error when its output is closed', async () => {
+  it('signals tail: exits without error when its output is closed', async () => {
     const id = await database.connect();
     const tail = start(['signals', 'tail']);
     await storeUntilSeen(tail, () => store(id, 'first'));
@@ -145,7 +145,7 @@ describe('syncline signals tail', () => {
     });
   });
 
-  it('rejects an invalid filter', async () => {
+  it('signals tail: rejects an invalid filter', async () => {
     expectFailure(await run('signals', 'tail', '--connection', 'mine'), /connection must be .*, got "mine"/);
   });
 });

@@ -62,7 +62,7 @@ describe('syncline work --drain', () => {
     expect(stderr).toContain('no such account');
   });
 
-  it('prints a summary, also if no job was due', async () => {
+  it('work: prints a summary, also if no job was due', async () => {
     await due('finds', 'stumbles');
     expect((await cli.run('work', '--drain')).stdout).toMatch(
       /^Ran 2 jobs in \d+ ms: 1 succeeded, 1 will be retried\. Stored 2 new signals\.\nThe next job is due at \S+Z \(in \d+ s\)\.\n$/,
@@ -135,7 +135,7 @@ describe('syncline work --drain', () => {
     },
   );
 
-  it('warns if no connectors are configured and runs nothing', async () => {
+  it('work: warns if no connectors are configured and runs nothing', async () => {
     await due('finds');
     const { code, stdout, stderr } = await withoutConnectors.run('work', '--drain', '--json');
     expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, claimed: 0, signals: 0 });

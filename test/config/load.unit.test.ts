@@ -16,7 +16,7 @@ const configError = (sources: Parameters<typeof loadConfig>[0]) => {
 };
 
 describe('SCH-11: configuration', () => {
-  it('SCH-11: defaults', () => {
+  it('SCH-11: without configuration the defaults apply', () => {
     const { config } = loadConfig({});
     expect(config.scheduler).toMatchObject({
       tickIntervalSeconds: 60,
@@ -218,7 +218,7 @@ describe('EXE-7: the rate-limit policy of a provider', () => {
   const policyOf = (sources: Parameters<typeof loadConfig>[0], slug: string) =>
     rateLimitOf(loadConfig(sources).config.rateLimit, slug);
 
-  it('EXE-7: defaults', () => {
+  it('EXE-7: without configuration the default policy applies', () => {
     expect(policyOf({}, 'github')).toEqual({ baseSeconds: 5, maxSeconds: 900, jitterFactor: 0.1 });
   });
 

@@ -53,28 +53,31 @@ async function lastError() {
 }
 
 describe('data', () => {
-  it.each(accounts)('%s: syncs the backlog first, then only new items', async (provider, account) => {
-    const feed = feedOf(provider, account);
-    providers.nowMs = calmMinutes(5, provider, account);
-    const { sync } = await connect(provider, account);
-    const oldest = feed.backlogStart(providers.nowMs);
-    expect(await sync()).toMatchObject({
-      requeued: 0,
-      failed: 0,
-      signals: feed.newest(providers.nowMs) - oldest + 1,
-    });
+  it.each(accounts)(
+    'demo connectors: %s syncs the backlog first, then only new items',
+    async (provider, account) => {
+      const feed = feedOf(provider, account);
+      providers.nowMs = calmMinutes(5, provider, account);
+      const { sync } = await connect(provider, account);
+      const oldest = feed.backlogStart(providers.nowMs);
+      expect(await sync()).toMatchObject({
+        requeued: 0,
+        failed: 0,
+        signals: feed.newest(providers.nowMs) - oldest + 1,
+      });
 
-    for (let minute = 0; minute < 4; minute++) {
-      const seen = feed.newest(providers.nowMs);
-      providers.nowMs += 60_000;
-      const found = feed.newest(providers.nowMs) - seen;
-      expect(await sync()).toMatchObject({ claimed: 1, failed: 0, signals: found });
-    }
-    const [stored] = await database.sql('SELECT count(DISTINCT occurred_at)::int AS times FROM signals');
-    expect(stored).toEqual({ times: feed.newest(providers.nowMs) - oldest + 1 });
-  });
+      for (let minute = 0; minute < 4; minute++) {
+        const seen = feed.newest(providers.nowMs);
+        providers.nowMs += 60_000;
+        const found = feed.newest(providers.nowMs) - seen;
+        expect(await sync()).toMatchObject({ claimed: 1, failed: 0, signals: found });
+      }
+      const [stored] = await database.sql('SELECT count(DISTINCT occurred_at)::int AS times FROM signals');
+      expect(stored).toEqual({ times: feed.newest(providers.nowMs) - oldest + 1 });
+    },
+  );
 
-  it('signal kinds describe the changes', async () => {
+  it('demo connectors: signal kinds describe the changes', async () => {
     for (const [provider, account] of accounts) {
       providers.nowMs = calmMinutes(1, provider, account);
       await (await connect(provider, account)).sync();
@@ -99,28 +102,31 @@ describe('data', () => {
     ]);
   });
 
-  it.each(accounts)('%s: tracks a budget for the provider limit', async (provider, account) => {
-    providers.nowMs = calmMinutes(1, provider, account);
-    const { engine, sync } = await connect(provider, account);
-    await sync();
-    await engine.stop();
-    const { items } = await database.engine().budgets.list({ provider });
-    const [spent] = items.filter(({ credentialId }) => credentialId !== undefined);
-    expect(spent?.left).toBeLessThan(spent?.limit ?? 0);
-    // Only GitHub reports the remaining quota.
-    expect(spent?.learnedAt !== undefined).toBe(provider === 'github');
-  });
+  it.each(accounts)(
+    'demo connectors: %s tracks a budget for the provider limit',
+    async (provider, account) => {
+      providers.nowMs = calmMinutes(1, provider, account);
+      const { engine, sync } = await connect(provider, account);
+      await sync();
+      await engine.stop();
+      const { items } = await database.engine().budgets.list({ provider });
+      const [spent] = items.filter(({ credentialId }) => credentialId !== undefined);
+      expect(spent?.left).toBeLessThan(spent?.limit ?? 0);
+      // Only GitHub reports the remaining quota.
+      expect(spent?.learnedAt !== undefined).toBe(provider === 'github');
+    },
+  );
 });
 
 describe('failures', () => {
-  it.each(accounts)('%s: retries after a server error', async (provider, account) => {
+  it.each(accounts)('demo connectors: %s retries after a server error', async (provider, account) => {
     providers.nowMs = momentOf('broken', provider, account);
     const { sync } = await connect(provider, account);
     expect(await sync()).toMatchObject({ requeued: 1, succeeded: 0, signals: 0 });
     expect(await lastError()).toMatchObject({ status: 'queued', kind: 'transient' });
   });
 
-  it.each(accounts)('%s: waits until a rate limit ends', async (provider, account) => {
+  it.each(accounts)('demo connectors: %s waits until a rate limit ends', async (provider, account) => {
     for (const kind of ['too fast', 'spent'] as const) {
       await database.empty();
       // The limit outlasts the engine's first backoff.
@@ -138,15 +144,18 @@ describe('failures', () => {
     }
   });
 
-  it.each(accounts)('%s: a rejected token sets the connection to needs_auth', async (provider, account) => {
-    providers.nowMs = calmMinutes(1, provider, account);
-    const { engine, id, sync } = await connect(provider, account, 'not-its-token');
-    expect(await sync()).toMatchObject({ failed: 1 });
-    expect(await lastError()).toMatchObject({ kind: 'unauthorized' });
-    expect((await engine.connections.get(id)).status).toBe('needs_auth');
-  });
+  it.each(accounts)(
+    'demo connectors: a rejected token of %s sets the connection to needs_auth',
+    async (provider, account) => {
+      providers.nowMs = calmMinutes(1, provider, account);
+      const { engine, id, sync } = await connect(provider, account, 'not-its-token');
+      expect(await sync()).toMatchObject({ failed: 1 });
+      expect(await lastError()).toMatchObject({ kind: 'unauthorized' });
+      expect((await engine.connections.get(id)).status).toBe('needs_auth');
+    },
+  );
 
-  it('Google Calendar: an expired sync token triggers a full sync without duplicates', async () => {
+  it('demo connectors: an expired sync token of Google Calendar triggers a full sync without duplicates', async () => {
     const [provider, account] = accounts[2];
     const feed = feedOf(provider, account);
     providers.nowMs = calmMinutes(2, provider, account);
@@ -163,7 +172,7 @@ describe('failures', () => {
     });
   });
 
-  it('Warehouse: an expired position triggers a full sync', async () => {
+  it('demo connectors: an expired position of the warehouse triggers a full sync', async () => {
     const [provider, account] = accounts[3];
     const feed = feedOf(provider, account);
     providers.nowMs = calmMinutes(1, provider, account);

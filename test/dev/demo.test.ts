@@ -23,7 +23,7 @@ describe('the demo', () => {
     expect(await makeDemo(database.engine({ credentials }), startedMs)).toBe(24);
   });
 
-  it('has 5 tenants and 24 connections with realistic names', async () => {
+  it('demo: has 5 tenants and 24 connections with realistic names', async () => {
     const connections = await listConnections(database.engine());
     expect(new Set(connections.map(({ tenantId }) => tenantId)).size).toBe(5);
     expect(new Set(connections.map(({ provider }) => provider)).size).toBe(4);
@@ -34,13 +34,13 @@ describe('the demo', () => {
     expect(connections.filter(({ sync }) => sync.intervalSeconds === 60).length).toBeGreaterThan(16);
   });
 
-  it('is created only in a database without tenants', async () => {
+  it('demo: is created only in a database without tenants', async () => {
     const engine = database.engine();
     expect(await makeDemo(engine, startedMs)).toBe(0);
     expect(await listConnections(engine)).toHaveLength(24);
   });
 
-  it('demo data of an earlier version is detected by its connection configs', async () => {
+  it('demo: data of an earlier version is detected by its connection configs', async () => {
     const engine = database.engine();
     expect(await isOutdated(engine)).toBe(false);
     const [{ id } = { id: '' }] = await database.sql<{ id: string; config: unknown }>(
@@ -53,7 +53,7 @@ describe('the demo', () => {
     await database.sql(swap, [id, JSON.stringify(before?.config)]);
   });
 
-  it('makes one connection per provider due now and spreads the others over a minute', async () => {
+  it('demo: makes one connection per provider due now and spreads the others over a minute', async () => {
     const connections = await listConnections(database.engine());
     const active = connections.filter(({ status }) => status === 'active');
     const neverRan = active.filter(({ lastEndedAt }) => lastEndedAt === undefined);
@@ -74,7 +74,7 @@ describe('the demo', () => {
     expect(Math.max(...gaps)).toBeLessThan(8);
   });
 
-  it('has one paused connection with actor and reason', async () => {
+  it('demo: has one paused connection with actor and reason', async () => {
     const engine = database.engine();
     const paused = (await listConnections(engine)).filter(({ status }) => status === 'paused');
     expect(paused).toHaveLength(1);
@@ -89,7 +89,7 @@ describe('the demo', () => {
     });
   });
 
-  it('stores tokens only as credentials, shared by their connections', async () => {
+  it('demo: stores tokens only as credentials, shared by their connections', async () => {
     const used = await database.sql<{ name: string; n: number }>(
       `SELECT name, count(c.id)::int AS n FROM credentials k JOIN connections c ON c.credential_id = k.id
        GROUP BY k.id, name`,
@@ -103,7 +103,7 @@ describe('the demo', () => {
     expect(open).toEqual([]);
   });
 
-  it('has a job history in time order', async () => {
+  it('demo: has a job history in time order', async () => {
     const past = await database.sql<{ id: string; finished_at: Date }>(
       'SELECT id, finished_at FROM sync_jobs ORDER BY id',
     );
@@ -113,7 +113,7 @@ describe('the demo', () => {
     expect(Math.max(...times)).toBeLessThan(startedMs);
   });
 
-  it('all connections sync until one token is revoked', async () => {
+  it('demo: all connections sync until one token is revoked', async () => {
     // No rate limit at this time: it would defer the run that finds the token revoked.
     providers.nowMs = momentOf(undefined, 'github', 'kestrel/legacy-api', Date.now(), revokedHolder);
     const { url } = await providers.start();

@@ -32,7 +32,7 @@ async function run(env: NodeJS.ProcessEnv, pattern: RegExp, meanwhile = async ()
 }
 
 describe('syncline dev (npm start)', () => {
-  it('runs an embedded Postgres with demo data and keeps it after a restart', async () => {
+  it('dev: runs an embedded Postgres with demo data and keeps it after a restart', async () => {
     const first = await run(
       { SYNCLINE_LOG_LEVEL: 'debug' },
       /tick: placed \d+ jobs.*synced \w+ …\w{6}: \d+ new signals/s,
@@ -51,7 +51,7 @@ describe('syncline dev (npm start)', () => {
     expect(second).not.toMatch(/just migrated/);
   });
 
-  it('prints few lines at info and the dashboard address last, and breaks a provider on command', async () => {
+  it('dev: prints few lines at info and the dashboard address last, and breaks a provider on command', async () => {
     const output = await run({}, /demo load {2,}add .*\n\n/, async () => {
       const broken = await runCli(['demo', 'break', 'slack', '--json'], { cwd: folder });
       expect(broken).toMatchObject({ code: 0, stdout: '{"provider":"slack","broken":true}\n' });
@@ -81,7 +81,7 @@ describe('syncline dev (npm start)', () => {
     expect(output).not.toContain('\x1b');
   });
 
-  it('runs configured connectors without demo data', async () => {
+  it('dev: runs configured connectors without demo data', async () => {
     writeFileSync(
       join(folder, 'syncline.config.mjs'),
       `export default { connectors: [{ provider: 'mine', name: 'Mine', sync: async () => ({ signals: [] }) }] };`,
@@ -91,7 +91,7 @@ describe('syncline dev (npm start)', () => {
     expect(output).not.toMatch(/demo/);
   });
 
-  it('migrates and uses a configured database without demo data', async () => {
+  it('dev: migrates and uses a configured database without demo data', async () => {
     const schema = 'dev_here';
     const output = await run(
       { SYNCLINE_DATABASE_URL: database.url, SYNCLINE_DATABASE_SCHEMA: schema },

@@ -37,7 +37,7 @@ async function serve(name: Provider, minutes = 5) {
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
 describe('GitHub API', () => {
-  it('next links page through the backlog in order while items are added', async () => {
+  it('GitHub API: next links page through the backlog in order while items are added', async () => {
     const { feed, get, follow } = await serve('github');
     const oldest = feed.backlogStart(providers.nowMs);
     const seen: number[] = [];
@@ -57,14 +57,14 @@ describe('GitHub API', () => {
     expect(seen).toEqual(range(oldest, feed.newest(providers.nowMs)));
   });
 
-  it('since is inclusive', async () => {
+  it('GitHub API: since is inclusive', async () => {
     const { feed, json } = await serve('github');
     const [third, , newest] = feed.items(feed.newest(providers.nowMs) - 2, feed.newest(providers.nowMs));
     const issues = await json<{ id: number }[]>(`since=${new Date(third?.atMs ?? 0).toISOString()}`);
     expect(issues.map(({ id }) => id)).toEqual(range(third?.n ?? 0, newest?.n ?? 0));
   });
 
-  it('If-None-Match returns 304 until an item is added', async () => {
+  it('GitHub API: If-None-Match returns 304 until an item is added', async () => {
     const { feed, get } = await serve('github');
     const newest = feed.newest(providers.nowMs);
     const since = `since=${new Date(feed.items(newest, newest)[0]?.atMs ?? 0).toISOString()}`;
@@ -75,7 +75,7 @@ describe('GitHub API', () => {
     expect((await get(since, { 'if-none-match': etag })).status).toBe(200);
   });
 
-  it('pull requests are listed newest first, paged, and also as issues', async () => {
+  it('GitHub API: pull requests are listed newest first, paged, and also as issues', async () => {
     const { url, account, get, follow } = await serve('github');
     const issues = (await (await get('per_page=100')).json()) as { id: number; pull_request?: object }[];
     const found: { id: number; updated_at: string; merged_at: string | null }[] = [];
@@ -94,7 +94,7 @@ describe('GitHub API', () => {
     expect(pullRequestIds.length).toBeLessThan(issues.length);
   });
 
-  it('rate limit headers count all requests of a token', async () => {
+  it('GitHub API: rate limit headers count all requests of a token', async () => {
     const { url, account, get, follow } = await serve('github');
     const left = ({ headers }: Response) => Number(headers.get('x-ratelimit-remaining'));
     const first = await get();
@@ -103,7 +103,7 @@ describe('GitHub API', () => {
     expect(Number(first.headers.get('x-ratelimit-reset')) * 1000).toBeGreaterThan(providers.nowMs);
   });
 
-  it('an exhausted quota returns 403 with a reset time and no Retry-After', async () => {
+  it('GitHub API: an exhausted quota returns 403 with a reset time and no Retry-After', async () => {
     const { account } = accountOf('github');
     providers.nowMs = momentOf('spent', 'github', account);
     const { url } = await providers.start();
@@ -116,7 +116,7 @@ describe('GitHub API', () => {
     expect(Date.parse(refused.headers.get('date') ?? '')).toBe(providers.nowMs);
   });
 
-  it('quotas are per token and reset every hour', () => {
+  it('GitHub API: quotas are per token and reset every hour', () => {
     const { take } = createBudgets();
     const { limit = 0 } = take('a', 0) ?? {};
     for (let i = 1; i < limit; i++) take('a', 0);
@@ -132,7 +132,7 @@ describe('Slack API', () => {
     response_metadata: { next_cursor: string };
   }
 
-  it('cursors page from newest to oldest while messages are added', async () => {
+  it('Slack API: cursors page from newest to oldest while messages are added', async () => {
     const { feed, json } = await serve('slack');
     const [oldest, newest] = [feed.backlogStart(providers.nowMs), feed.newest(providers.nowMs)];
     const seen: string[] = [];
@@ -147,7 +147,7 @@ describe('Slack API', () => {
     expect(seen).toEqual([...new Set(seen)].sort().reverse());
   });
 
-  it('oldest is exclusive unless inclusive=true', async () => {
+  it('Slack API: oldest is exclusive unless inclusive=true', async () => {
     const { json } = await serve('slack');
     const all = await json<History>('limit=200');
     const third = all.messages[2]?.ts;
@@ -175,7 +175,7 @@ describe('Google Calendar API', () => {
     }
   }
 
-  it('page tokens end with a sync token, which returns later changes', async () => {
+  it('Google Calendar API: page tokens end with a sync token, which returns later changes', async () => {
     const { feed, json } = await serve('google-calendar');
     const [oldest, newest] = [feed.backlogStart(providers.nowMs), feed.newest(providers.nowMs)];
     const id = (n: number) => `ev${n.toString(32)}`;
@@ -187,7 +187,7 @@ describe('Google Calendar API', () => {
     expect((await walk(json, `syncToken=${first.syncToken}`)).seen).toEqual(range(newest + 1, later).map(id));
   });
 
-  it('sync tokens expire; tokens issued afterwards are valid', async () => {
+  it('Google Calendar API: sync tokens expire; tokens issued afterwards are valid', async () => {
     const { account, get, json } = await serve('google-calendar');
     const { syncToken } = await walk(json);
     const issuedMs = providers.nowMs;
@@ -199,7 +199,7 @@ describe('Google Calendar API', () => {
     expect((await get(`syncToken=${fresh.syncToken}`)).status).toBe(200);
   });
 
-  it('an unknown token returns 400', async () => {
+  it('Google Calendar API: an unknown token returns 400', async () => {
     const { get } = await serve('google-calendar');
     expect((await get('syncToken=abc')).status).toBe(400);
     expect((await get('pageToken=abc')).status).toBe(400);
@@ -212,7 +212,7 @@ describe('warehouse API', () => {
     next: string | null;
   }
 
-  it('lists changes after a position with a link to the next page', async () => {
+  it('warehouse API: lists changes after a position with a link to the next page', async () => {
     const { feed, json, follow } = await serve('warehouse');
     const newest = feed.newest(providers.nowMs);
     const first = await json<Changes>(`after=${newest - 5}&limit=3`);
@@ -224,7 +224,7 @@ describe('warehouse API', () => {
     expect(await json<Changes>(`after=${newest}`)).toEqual({ changes: [], next: null });
   });
 
-  it('a position older than the retention returns 410', async () => {
+  it('warehouse API: a position older than the retention returns 410', async () => {
     const { feed, get } = await serve('warehouse');
     const oldest = feed.oldestKept(providers.nowMs);
     expect((await get(`after=${oldest - 1}`)).status).toBe(200);
@@ -233,18 +233,21 @@ describe('warehouse API', () => {
 });
 
 describe('all providers', () => {
-  it.each(accounts)('%s: rejects a missing or foreign token', async (provider, account, path) => {
-    providers.nowMs = calmMinutes(1, provider, account);
-    const { url } = await providers.start();
-    for (const authorization of ['', `Bearer ${tokenOf('another', holder)}`, `Bearer demo-${holder}`]) {
-      const response = await fetch(`${url}/${provider}${path}`, { headers: { authorization } });
-      const body = (await response.json()) as { ok?: boolean; error?: unknown };
-      if (provider === 'slack') expect(body).toEqual({ ok: false, error: 'invalid_auth' });
-      else expect(response.status).toBe(401);
-    }
-  });
+  it.each(accounts)(
+    'provider server: %s rejects a missing or foreign token',
+    async (provider, account, path) => {
+      providers.nowMs = calmMinutes(1, provider, account);
+      const { url } = await providers.start();
+      for (const authorization of ['', `Bearer ${tokenOf('another', holder)}`, `Bearer demo-${holder}`]) {
+        const response = await fetch(`${url}/${provider}${path}`, { headers: { authorization } });
+        const body = (await response.json()) as { ok?: boolean; error?: unknown };
+        if (provider === 'slack') expect(body).toEqual({ ok: false, error: 'invalid_auth' });
+        else expect(response.status).toBe(401);
+      }
+    },
+  );
 
-  it.each(accounts)('%s: server errors are temporary', async (provider, account, path) => {
+  it.each(accounts)('provider server: errors of %s are temporary', async (provider, account, path) => {
     providers.nowMs = momentOf('broken', provider, account);
     const { url } = await providers.start();
     const get = () =>
@@ -256,42 +259,48 @@ describe('all providers', () => {
     expect((await get()).status).toBe(200);
   });
 
-  it.each(accounts)('%s: accepts requests again after Retry-After', async (provider, account, path) => {
-    providers.nowMs = momentOf('too fast', provider, account);
-    const { url } = await providers.start();
-    const get = () =>
-      fetch(`${url}/${provider}${path}`, {
-        headers: { authorization: `Bearer ${tokenOf(provider, holder)}` },
-      });
-    const refused = await get();
-    expect(refused.status).toBe(429);
-    const seconds = Number(refused.headers.get('retry-after'));
-    expect(seconds).toBeGreaterThanOrEqual(1);
-    providers.nowMs = momentOf(undefined, provider, account, providers.nowMs + (seconds - 1) * 1000);
-    expect((await get()).status).toBe(200);
-  });
+  it.each(accounts)(
+    'provider server: %s accepts requests again after Retry-After',
+    async (provider, account, path) => {
+      providers.nowMs = momentOf('too fast', provider, account);
+      const { url } = await providers.start();
+      const get = () =>
+        fetch(`${url}/${provider}${path}`, {
+          headers: { authorization: `Bearer ${tokenOf(provider, holder)}` },
+        });
+      const refused = await get();
+      expect(refused.status).toBe(429);
+      const seconds = Number(refused.headers.get('retry-after'));
+      expect(seconds).toBeGreaterThanOrEqual(1);
+      providers.nowMs = momentOf(undefined, provider, account, providers.nowMs + (seconds - 1) * 1000);
+      expect((await get()).status).toBe(200);
+    },
+  );
 
-  it.each(accounts)('%s: responses depend only on the clock', async (provider, _account, path) => {
-    const servers = [await providers.start(), await providers.start()];
-    const statuses = new Set<number>();
-    for (let minute = 0; minute < 40; minute++) {
-      providers.nowMs = Date.parse('2026-03-02T09:00:00Z') + minute * 15_000;
-      const answers = await Promise.all(
-        servers.map(async ({ url }) => {
-          const headers = { authorization: `Bearer ${tokenOf(provider, holder)}` };
-          const response = await fetch(`${url}/${provider}${path}`, { headers });
-          const link = response.headers.get('link')?.replace(url, '');
-          const body = (await response.text()).replace(url, '');
-          return { status: response.status, link, body };
-        }),
-      );
-      expect(answers[0]).toEqual(answers[1]);
-      statuses.add(answers[0]?.status ?? 0);
-    }
-    expect(statuses).toContain(200);
-  });
+  it.each(accounts)(
+    'provider server: responses of %s depend only on the clock',
+    async (provider, _account, path) => {
+      const servers = [await providers.start(), await providers.start()];
+      const statuses = new Set<number>();
+      for (let minute = 0; minute < 40; minute++) {
+        providers.nowMs = Date.parse('2026-03-02T09:00:00Z') + minute * 15_000;
+        const answers = await Promise.all(
+          servers.map(async ({ url }) => {
+            const headers = { authorization: `Bearer ${tokenOf(provider, holder)}` };
+            const response = await fetch(`${url}/${provider}${path}`, { headers });
+            const link = response.headers.get('link')?.replace(url, '');
+            const body = (await response.text()).replace(url, '');
+            return { status: response.status, link, body };
+          }),
+        );
+        expect(answers[0]).toEqual(answers[1]);
+        statuses.add(answers[0]?.status ?? 0);
+      }
+      expect(statuses).toContain(200);
+    },
+  );
 
-  it('most accounts change every few seconds, a few every few minutes', () => {
+  it('provider server: most accounts change every few seconds, a few every few minutes', () => {
     const paces = range(1, 200).map((i) => paceSeconds('github', `acme/app-${i}`));
     const quiet = paces.filter((seconds) => seconds > 12);
     expect(Math.min(...paces)).toBeGreaterThanOrEqual(4);
@@ -299,7 +308,7 @@ describe('all providers', () => {
     expect(quiet.length).toBeLessThan(40);
   });
 
-  it('latency is 20 to 400 ms', async () => {
+  it('provider server: latency is 20 to 400 ms', async () => {
     const { get } = await serve('github');
     providers.latencies.length = 0;
     for (let i = 0; i < 50; i++, providers.nowMs += 1000) await get();
@@ -310,7 +319,7 @@ describe('all providers', () => {
 });
 
 describe('the server', () => {
-  it('revokes the token of one holder only', async () => {
+  it('provider server: revokes the token of one holder only', async () => {
     const account = 'acme/app';
     providers.nowMs = 0;
     const { url } = await providers.start();
@@ -324,7 +333,7 @@ describe('the server', () => {
     expect(await statusFor(holder)).not.toBe(401);
   });
 
-  it('listens on loopback only and serves only its lists', async () => {
+  it('provider server: listens on loopback only and serves only its lists', async () => {
     const { url, account } = await serve('github');
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     for (const path of [
@@ -340,7 +349,7 @@ describe('the server', () => {
   });
 
   it.each(['github', 'slack', 'google-calendar', 'warehouse'] as const)(
-    '%s answers every request with a server error while it is broken',
+    'provider server: %s answers every request with a server error while it is broken',
     async (provider) => {
       const { get, broken } = await serve(provider);
       broken.add(provider);
@@ -350,7 +359,7 @@ describe('the server', () => {
     },
   );
 
-  it('stop() aborts pending requests immediately', async () => {
+  it('provider server: stop() aborts pending requests immediately', async () => {
     let onRequest = () => {};
     const requested = new Promise<void>((resolve) => {
       onRequest = resolve;

@@ -55,13 +55,13 @@ function expectEnd({ code, output }: Pick<CliCase, 'code' | 'output'>, result: F
 
 describe('hostile command lines: one error line, no control characters', () => {
   it.each(cliCases.map((testCase) => [testCase.name, testCase] as const))(
-    'command: %s',
+    'command: ends with its expected code and at most one error line: %s',
     (_name, testCase) => {
       expectEnd(testCase, ended.get(testCase) as Finished);
     },
   );
 
-  it('command: an argument that is not valid UTF-8', async () => {
+  it('command: an argument that is not valid UTF-8 is rejected in one line', async () => {
     const { finished } = startProcess(
       'sh',
       ['-c', `exec "$0" "$1" jobs show "$(printf '\\377\\376')"`, process.execPath, cli],
@@ -73,7 +73,7 @@ describe('hostile command lines: one error line, no control characters', () => {
     expectEnd({ code: 1, output: /job must be a UUID, got "\ufffd\ufffd"/ }, await finished);
   });
 
-  it('command: a reader that closes the pipe', async () => {
+  it('command: ends without an error when its reader closes the pipe', async () => {
     const { finished } = startProcess(
       'sh',
       ['-c', `"$0" "$1" config --json | true; echo "ended"`, process.execPath, cli],
@@ -85,7 +85,7 @@ describe('hostile command lines: one error line, no control characters', () => {
     expect(await finished).toMatchObject({ code: 0, stdout: 'ended\n', stderr: '' });
   });
 
-  it('command: closed stdin, stdout and stderr', async () => {
+  it('command: succeeds with closed stdin, stdout and stderr', async () => {
     const child = spawn('sh', ['-c', 'exec "$0" "$1" tick <&- >&- 2>&-', process.execPath, cli], {
       cwd: folder,
       env: { ...process.env, ...environment() },

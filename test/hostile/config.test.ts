@@ -35,7 +35,7 @@ function caught(work: () => unknown): unknown {
 
 describe('hostile configuration: rejected in one sentence that names the option, or accepted', () => {
   it.each(configCases.map((testCase) => [testCase.name, testCase] as const))(
-    'option: %s',
+    'option: is accepted, or rejected by name: %s',
     (_name, testCase) => {
       const { options, env } = testCase as Pick<ConfigSources, 'options' | 'env'>;
       const load = () => loadConfig({ ...('options' in testCase && { options }), env });
@@ -46,7 +46,7 @@ describe('hostile configuration: rejected in one sentence that names the option,
   );
 
   it.each(configFileCases.map((testCase) => [testCase.name, testCase] as const))(
-    'file: %s',
+    'file: is loaded, or rejected by name: %s',
     async (_name, testCase) => {
       const path = join(folder, testCase.file);
       if (testCase.text === undefined) mkdirSync(path);
@@ -69,7 +69,7 @@ describe('hostile configuration: rejected in one sentence that names the option,
   );
 
   it.each(connectorListCases.map((testCase) => [testCase.name, testCase] as const))(
-    'connectors: %s',
+    'connectors: are rejected with the reason: %s',
     (_name, testCase) => {
       const create = () =>
         createSyncline({

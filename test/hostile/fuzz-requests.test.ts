@@ -107,7 +107,7 @@ async function faultsIn(request: WireRequest): Promise<string[]> {
 }
 
 describe('robustness: requests of a tenant get well-formed responses without data of another', () => {
-  it(`robustness: ${fuzz.count} generated requests, half of them for objects of another tenant`, {
+  it(`robustness: ${fuzz.count} generated requests, half of them for objects of another tenant, cause no fault`, {
     timeout: timeoutMs(fuzz),
   }, async () => {
     const foreignConnections = async () =>

@@ -100,7 +100,7 @@ describe('hostile requests: each gets the expected response and changes nothing'
   let unchanged: string[] | undefined;
 
   it.each(cases.map((testCase) => [testCase.name, testCase] as const))(
-    'request: %s',
+    'request: gets the expected response: %s',
     async (_name, testCase) => {
       const before = testCase.changes ? [] : (unchanged ?? (await stored()));
       unchanged = undefined;

@@ -103,7 +103,7 @@ describe('DB-3: hostile metadata', () => {
   });
 
   it.each(jobRowCases.map((testCase) => [testCase.name, testCase] as const))(
-    'DB-3: a job of another writer: %s',
+    'DB-3: a job of another writer is returned by every list: %s',
     async (_name, testCase) => {
       const service = await startService(database);
       const connection = await database.connect();

@@ -53,7 +53,7 @@ const statusesIn = (received: string) =>
 
 describe('hostile sockets: invalid HTTP is rejected once, and smuggled requests get no response', () => {
   it.each(socketCases.map((testCase) => [testCase.name, testCase] as const))(
-    'socket: %s',
+    'socket: gets the expected responses: %s',
     async (_name, testCase) => {
       const received = await exchange(testCase);
       expect(statusesIn(received), received.slice(0, 500)).toEqual(testCase.statuses);

@@ -77,7 +77,7 @@ const pending = () =>
 
 describe('hostile deliveries: all invalid signatures get the same 401, any signed body is accepted', () => {
   it.each(webhookCases.map((testCase) => [testCase.name, testCase] as const))(
-    'delivery: %s',
+    'delivery: gets the expected response: %s',
     async (_name, testCase) => {
       world.nowMs = Date.now();
       const { to, path, body, headers } = testCase.deliver(world);
@@ -109,7 +109,7 @@ describe('hostile deliveries: all invalid signatures get the same 401, any signe
   });
 
   it.each(reactionCases.map((testCase) => [testCase.name, testCase] as const))(
-    'reaction: %s',
+    'reaction: gets the expected response and does not suppress the sync: %s',
     async (name, testCase) => {
       currentReaction = name;
       const { id: tenantId } = await engine.tenants.create({ name });

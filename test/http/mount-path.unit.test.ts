@@ -36,7 +36,7 @@ describe('mount path', () => {
     ['/admin/sync/v1/me', 2, '/admin/sync'],
     ['/admin/sync/', 0, '/admin/sync'],
     ['/v1', 3, ''],
-  ])('mount path: above the last segments of %s', (path, count, expected) => {
+  ])('mount path: it is above the last segments of %s', (path, count, expected) => {
     expect(pathAbove(`${origin}${path}`, count)).toBe(expected);
   });
 });

@@ -100,7 +100,7 @@ describe('EXE-1: due jobs', () => {
 });
 
 describe('EXE-2: order', () => {
-  it('EXE-2: the highest priority first, then the earliest scheduled_at', async () => {
+  it('EXE-2: claims take the highest priority first, then the earliest scheduled_at', async () => {
     const columnsOf = [
       { priority: 0, scheduled_at: '2025-01-01T11:00:00Z' },
       { priority: 5, scheduled_at: '2025-01-01T11:30:00Z' },

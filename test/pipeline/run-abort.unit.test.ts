@@ -5,7 +5,7 @@ const first = new Error('the first reason');
 const second = new Error('the second reason');
 
 describe('the abort of a run', () => {
-  it('aborts a signal that the connector read before', () => {
+  it('run abort: aborts a signal that the connector read before', () => {
     const abort = new RunAbort();
     const { signal } = abort;
     expect(signal.aborted).toBe(false);
@@ -13,14 +13,14 @@ describe('the abort of a run', () => {
     expect(signal).toMatchObject({ aborted: true, reason: first });
   });
 
-  it('hands out an aborted signal to a connector that reads it later', () => {
+  it('run abort: hands out an aborted signal to a connector that reads it later', () => {
     const abort = new RunAbort();
     abort.abort(first);
     expect(abort.signal).toMatchObject({ aborted: true, reason: first });
     expect(abort.signal).toBe(abort.signal);
   });
 
-  it('keeps the first reason and calls its listener once', () => {
+  it('run abort: keeps the first reason and calls its listener once', () => {
     const abort = new RunAbort();
     const reasons: unknown[] = [];
     abort.onAbort((reason) => reasons.push(reason));
@@ -30,7 +30,7 @@ describe('the abort of a run', () => {
     expect(abort.signal.reason).toBe(first);
   });
 
-  it('calls a listener that comes after the abort immediately', () => {
+  it('run abort: calls a listener that comes after the abort immediately', () => {
     const abort = new RunAbort();
     abort.abort(first);
     const reasons: unknown[] = [];

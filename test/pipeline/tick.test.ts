@@ -225,15 +225,18 @@ describe('SCH-5: downtime and early ticks', () => {
     ['10:00:00', '10:20:00', '10:15:00', '10:30:00', 'after downtime'],
     ['10:00:00', '10:14:00', '10:15:00', '10:30:00', 'a tick early'],
     ['10:00:00', '10:50:00', '10:45:00', '11:00:00', 'after longer downtime'],
-  ])('SCH-5: last %s, tick at %s: one job for %s, next run at %s (%s)', async (last, now, slot, next) => {
-    const id = await connect({ metadata: { sync: { next_run_at: iso('10:15:00') } } });
-    await ended(id, iso(last));
-    if (last === '12:00:00') await sql(`UPDATE connections SET metadata = '{}' WHERE id = $1`, [id]);
-    await tick(now, { scheduler: { jitterPctMax: 0 } });
-    const jobs = await jobsOf(id);
-    expect(jobs.map((job) => job.scheduled_at)).toEqual([at(slot)]);
-    expect((await metadataOf(id))?.sync['next_run_at']).toBe(iso(next));
-  });
+  ])(
+    'SCH-5: after last %s, a tick at %s places one job for %s, next run at %s (%s)',
+    async (last, now, slot, next) => {
+      const id = await connect({ metadata: { sync: { next_run_at: iso('10:15:00') } } });
+      await ended(id, iso(last));
+      if (last === '12:00:00') await sql(`UPDATE connections SET metadata = '{}' WHERE id = $1`, [id]);
+      await tick(now, { scheduler: { jitterPctMax: 0 } });
+      const jobs = await jobsOf(id);
+      expect(jobs.map((job) => job.scheduled_at)).toEqual([at(slot)]);
+      expect((await metadataOf(id))?.sync['next_run_at']).toBe(iso(next));
+    },
+  );
 
   it('SCH-5: an overdue run is due immediately, plus jitter', async () => {
     const id = await connect({ metadata: { sync: { next_run_at: iso('10:15:00') } } });

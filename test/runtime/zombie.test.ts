@@ -68,7 +68,7 @@ describe('SIGSTOP: a process suspended for longer than its lease', () => {
   ];
 
   for (const { where, fault, label } of places)
-    it(`EXE-5: suspended ${where}: the zombie is aborted and writes nothing`, async () => {
+    it(`EXE-5: a zombie suspended ${where} is aborted and writes nothing`, async () => {
       const slug = where.replaceAll(' ', '-');
       await addConnections(sql, [slug]);
       expect(fault().label).toMatch(label);
@@ -121,7 +121,7 @@ describe('SIGSTOP: a process suspended for longer than its lease', () => {
       expect((await outcomes(sql))[slug]).toEqual(complete);
     });
 
-  it('EXE-9: suspended before a claim: it claims only under a new lease', async () => {
+  it('EXE-9: a process suspended before a claim claims only under a new lease', async () => {
     await addConnections(sql, ['late']);
     const zombie = startWorker({
       database: database.url,

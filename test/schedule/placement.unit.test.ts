@@ -22,7 +22,7 @@ describe('SCH-5: the slot', () => {
     ['10:00:00', '10:20:00', '10:15:00', '10:30:00'],
     ['10:00:00', '10:14:00', '10:15:00', '10:30:00'],
     ['10:00:00', '10:50:00', '10:45:00', '11:00:00'],
-  ])('SCH-5: last %s, now %s: slot %s, next run at %s', (last, now, slot, next) => {
+  ])('SCH-5: with last %s and now %s, the slot is %s and the next run at %s', (last, now, slot, next) => {
     const placed = place({
       lastEndedMs: at(last),
       activatedMs: undefined,
@@ -87,7 +87,7 @@ describe('SCH-5: the slot', () => {
     expect(nowMs - slotMs).toBeLessThan(900_000);
   });
 
-  it('SCH-5: no drift over ten simulated years: runs that end on their slot keep the grid', () => {
+  it('SCH-5: runs that end on their slot keep the grid over ten simulated years', () => {
     const start = at('00:00:00');
     const end = start + 10 * 365 * 24 * hour;
     let last = start;
@@ -184,21 +184,24 @@ describe('SCH-6: bootstrap', () => {
     ['12:00:00', '11:00:00', '12:15:00'],
     ['13:00:00', '14:00:00', '12:15:00'],
     [undefined, '14:00:00', '12:15:00'],
-  ])('SCH-6: at 12:00, activated at %s and created at %s: next run at %s', (activated, created, next) => {
-    const placed = place({
-      lastEndedMs: undefined,
-      activatedMs: activated === undefined ? undefined : at(activated),
-      createdMs: at(created),
-      baseSeconds: 900,
-      jitterSeconds: 0,
-      nowMs: at('12:00:00'),
-    });
-    expect(placed).toEqual({
-      slotMs: at('12:00:00'),
-      scheduledAtMs: at('12:00:00'),
-      nextRunAtMs: at(next),
-    });
-  });
+  ])(
+    'SCH-6: at 12:00, activated at %s and created at %s, the next run is at %s',
+    (activated, created, next) => {
+      const placed = place({
+        lastEndedMs: undefined,
+        activatedMs: activated === undefined ? undefined : at(activated),
+        createdMs: at(created),
+        baseSeconds: 900,
+        jitterSeconds: 0,
+        nowMs: at('12:00:00'),
+      });
+      expect(placed).toEqual({
+        slotMs: at('12:00:00'),
+        scheduledAtMs: at('12:00:00'),
+        nextRunAtMs: at(next),
+      });
+    },
+  );
 
   it('SCH-6: next_run_at is at most an interval and jitter ahead, for any activation time', () => {
     const anyTime = fc.oneof(fc.double({ noNaN: true }), fc.integer({ min: 0, max: Date.UTC(2100, 0, 1) }));

@@ -63,7 +63,7 @@ const anyCase = fc
   }));
 
 describe('SCH-12: placement by a schedule', () => {
-  it('SCH-12: one job after any outage, at the latest missed occurrence, and the next run after now', () => {
+  it('SCH-12: any outage places one job at the latest missed occurrence, and the next run is after now', () => {
     fc.assert(
       fc.property(anyCase, (input) => {
         const { timetable, lastEndedMs, nowMs } = input;

@@ -31,7 +31,7 @@ const encodings: Record<string, (secret: string) => string> = {
 };
 
 describe('hiding: secrets are redacted', () => {
-  it.each(Object.entries(encodings))('hiding: %s', (_, write) => {
+  it.each(Object.entries(encodings))('hiding: a secret is redacted %s', (_, write) => {
     fc.assert(
       fc.property(secrets, fc.string(), fc.string(), (secret, before, after) => {
         const hidden = withoutSecrets(`${before}${write(secret)}${after}`, [secret]);

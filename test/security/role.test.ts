@@ -65,7 +65,7 @@ function expectRowsOnly(tables: { name: string; may: string[] }[]): void {
 }
 
 describe('least privilege: the app role', () => {
-  it('reads and writes rows of every table and has no other privilege', async () => {
+  it('least privilege: the app role reads and writes rows of every table and has no other privilege', async () => {
     expectRowsOnly(await privileges(database));
     const [role] = await as(
       'admin',
@@ -86,7 +86,7 @@ describe('least privilege: the app role', () => {
     });
   });
 
-  it('runs the whole engine: scheduler, executor, janitor and all operations of the API', async () => {
+  it('least privilege: the app role runs scheduler, executor, janitor and all operations of the API', async () => {
     const service = await startService({ engine });
     const made = await makeEverything(service);
     const count = async (what: string) =>
@@ -155,7 +155,7 @@ describe('least privilege: the app role', () => {
     ['reads a file of the server', `SELECT pg_read_file('/etc/passwd')`],
     ['runs a program on the server', `COPY (SELECT 1) TO PROGRAM 'true'`],
     ['creates a role', 'CREATE ROLE mine'],
-  ])('is denied when it %s', async (_, statement) => {
+  ])('least privilege: the app role is denied when it %s', async (_, statement) => {
     // 42501: insufficient_privilege.
     await expect(as('app', statement)).rejects.toMatchObject({ code: '42501' });
   });
@@ -170,12 +170,12 @@ describe('least privilege: the app role', () => {
     );
   });
 
-  it('cannot migrate to a missing schema', async () => {
+  it('least privilege: the app role cannot migrate to a missing schema', async () => {
     const other = engine({ database: { url: database.urlOf('app'), schema: 'not_there' } });
     await expect(other.migrate()).rejects.toMatchObject({ code: 'DATABASE_REFUSED' });
   });
 
-  it('can use tables and functions of later migrations without another grant', async () => {
+  it('least privilege: the app role can use tables and functions of later migrations without another grant', async () => {
     await as(
       'owner',
       `CREATE TABLE syncline.added (id bigserial PRIMARY KEY, text text);
@@ -191,12 +191,12 @@ describe('least privilege: the app role', () => {
 });
 
 describe('least privilege: other roles', () => {
-  it('the owner has no access to other schemas', async () => {
+  it('least privilege: the owner has no access to other schemas', async () => {
     await expect(as('owner', 'SELECT * FROM elsewhere.secrets')).rejects.toMatchObject({ code: '42501' });
     await expect(as('owner', 'CREATE SCHEMA mine')).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('the reader reads only columns without secrets and cannot write', async () => {
+  it('least privilege: the reader reads only columns without secrets and cannot write', async () => {
     await database.runGuideBlock('reader');
     await as('reader', 'SELECT * FROM syncline.sync_jobs, syncline.signals, syncline.events LIMIT 1');
     await as('reader', 'SELECT id, status, metadata FROM syncline.connections');
@@ -212,7 +212,7 @@ describe('least privilege: other roles', () => {
       await expect(as('reader', statement), statement).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('with existing tables the app role gets the same privileges, also on later tables', async () => {
+  it('least privilege: with existing tables the app role gets the same privileges, also on later tables', async () => {
     await migrateAs(existing.urlOf('admin'));
     await existing.runGuideBlock('present');
     expectRowsOnly(await privileges(existing));

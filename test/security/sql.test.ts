@@ -28,7 +28,7 @@ function compare(found: { file: string; expression: string }[], list: typeof all
 }
 
 describe('input never becomes SQL', () => {
-  it('statements contain only constants and listed expressions', () => {
+  it('SQL: statements contain only constants and listed expressions', () => {
     const files = sourceFiles().filter(holdsSql);
     expect(files.length).toBeGreaterThan(30);
     compare(
@@ -37,7 +37,7 @@ describe('input never becomes SQL', () => {
     );
   });
 
-  it('the store sends only registered statements, and listed texts', () => {
+  it('SQL: the store sends only registered statements, and listed texts', () => {
     compare(
       sourceFiles()
         .filter(holdsSql)
@@ -46,13 +46,13 @@ describe('input never becomes SQL', () => {
     );
   });
 
-  it('statements are registered when their module is loaded', () => {
+  it('SQL: statements are registered when their module is loaded', () => {
     const late = sourceFiles().filter((file) => lateStatements(file, sourceOf(file)).length > 0);
     // Three tables share the texts; the function is called three times at load.
     expect(late).toEqual(['store/sealed.ts']);
   });
 
-  it('no other file imports the driver or sends a statement', () => {
+  it('SQL: no other file imports the driver or sends a statement', () => {
     const others = sourceFiles().filter((file) => !holdsSql(file) && !file.startsWith('dev/'));
     const importing = others.filter((file) =>
       /from 'pg'|\b(?:db|tx|client|pool)\.query\b/.test(sourceOf(file)),
@@ -94,7 +94,7 @@ describe('input never becomes SQL', () => {
       'const f = (db) => `§{db.schema}.jobs, §{db.tables.jobs}`;',
       ['db.schema', 'db.tables.jobs'],
     ],
-  ])('the search reports %s if it must', (_, source, expected) => {
+  ])('SQL: the search reports %s if it must', (_, source, expected) => {
     expect(
       insertionsIn('example.ts', source.replaceAll('§', '$'))
         .map(({ expression }) => expression.replaceAll('$', '§'))
@@ -107,12 +107,12 @@ describe('input never becomes SQL', () => {
     ['a text where literals are allowed', "const f = (db) => db.query('SELECT 1');", true, []],
     ['a variable', 'const f = (db, text) => db.query(text);', true, ['text']],
     ['a statement', 'const f = (db) => found.all(db, { id: 1 });', false, []],
-  ])('the search for sent texts reports %s if it must', (_, source, isLiteralAllowed, expected) => {
+  ])('SQL: the search for sent texts reports %s if it must', (_, source, isLiteralAllowed, expected) => {
     const found = sentTexts('example.ts', source, isLiteralAllowed);
     expect(found.map(({ expression }) => expression)).toEqual(expected);
   });
 
-  it('the search for late statements reports those inside functions', () => {
+  it('SQL: the search for late statements reports those inside functions', () => {
     const source = 'const a = { b: sql`SELECT 1` }; const f = () => sql`SELECT 2`;';
     expect(lateStatements('example.ts', source).map(({ expression }) => expression)).toEqual([
       'sql`SELECT 2`',
@@ -130,28 +130,31 @@ describe('hostile schema names and values', () => {
     "'); SELECT pg_sleep(60); --",
   ];
 
-  it.each(hostile)('are quoted as a name and bound as a value: %j', async (text) => {
-    const syncline = database.engine({ database: { url: database.url, schema: text } });
-    await syncline.migrate();
-    const { id: tenantId } = await syncline.tenants.create({ name: text });
-    await syncline.providers.register({ slug: text });
-    const view = syncline.as({ tenantId, actor: text });
-    const { id } = await view.connections.create({
-      tenantId,
-      provider: text,
-      externalId: text,
-      config: { [text]: text },
-    });
-    await syncline.tick();
-    await view.connections.pause(id, { reason: text });
-    const found = await view.connections.list({ search: text, provider: text });
-    expect(found.items.map(({ externalId, config }) => [externalId, config])).toEqual([
-      [text, { [text]: text }],
-    ]);
-    expect((await view.jobs.list({ provider: text })).items).toHaveLength(1);
-    expect(
-      (await view.audit.list({ connectionId: id })).items.map(({ actor, reason }) => [actor, reason]),
-    ).toContainEqual([text, text]);
-    expect(await database.sql(`SELECT nspname FROM pg_namespace WHERE nspname = 'public'`)).toHaveLength(1);
-  });
+  it.each(hostile)(
+    'SQL: a hostile text is quoted as a schema name and bound as a value: %j',
+    async (text) => {
+      const syncline = database.engine({ database: { url: database.url, schema: text } });
+      await syncline.migrate();
+      const { id: tenantId } = await syncline.tenants.create({ name: text });
+      await syncline.providers.register({ slug: text });
+      const view = syncline.as({ tenantId, actor: text });
+      const { id } = await view.connections.create({
+        tenantId,
+        provider: text,
+        externalId: text,
+        config: { [text]: text },
+      });
+      await syncline.tick();
+      await view.connections.pause(id, { reason: text });
+      const found = await view.connections.list({ search: text, provider: text });
+      expect(found.items.map(({ externalId, config }) => [externalId, config])).toEqual([
+        [text, { [text]: text }],
+      ]);
+      expect((await view.jobs.list({ provider: text })).items).toHaveLength(1);
+      expect(
+        (await view.audit.list({ connectionId: id })).items.map(({ actor, reason }) => [actor, reason]),
+      ).toContainEqual([text, text]);
+      expect(await database.sql(`SELECT nspname FROM pg_namespace WHERE nspname = 'public'`)).toHaveLength(1);
+    },
+  );
 });

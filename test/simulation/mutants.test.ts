@@ -4,7 +4,7 @@ import { mutants } from './mutants.ts';
 import { searchMutants } from './mutation-search.ts';
 
 describe('simulation: mutants of the engine', () => {
-  it('every mutant is detected by a simulation', { timeout: 1_800_000 }, async () => {
+  it('simulation: every mutant is detected by a simulation', { timeout: 1_800_000 }, async () => {
     expect(mutants.length).toBeGreaterThanOrEqual(20);
     // At small size every seventeenth.
     const chosen = mutants.filter((_, i) => i % sized(1, 17) === 0);

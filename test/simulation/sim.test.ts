@@ -21,14 +21,14 @@ describe('simulation: several engines on one Postgres, determined by a seed', ()
   }, 1_800_000);
   afterAll(() => built?.remove());
 
-  it('no invariant is violated, and every situation occurs', () => {
+  it('simulation: no invariant is violated, and every situation occurs', () => {
     const failed = reports.filter(({ violations }) => violations.length > 0);
     expect(failed.slice(0, 3).map(describeFailure).join('\n\n')).toBe('');
     expect(reports).toHaveLength(seeds.length);
     if (isFullSize) expect(missedSituations(reports)).toEqual([]);
   });
 
-  it('runs of the same seed have identical traces', { timeout: 900_000 }, async () => {
+  it('simulation: runs of the same seed have identical traces', { timeout: 900_000 }, async () => {
     const sample = seeds.filter((seed) => seed % sized(40, 3) === 0);
     const hashes = (of: Report[]) =>
       of.filter(({ seed }) => sample.includes(seed)).map(({ seed, hash }) => `${seed} ${hash}`);

@@ -33,7 +33,7 @@ const awkward = [
 ];
 
 describe('array parameters', () => {
-  it('lists of texts, JSON, times, numbers and booleans round-trip', async () => {
+  it('arrays: lists of texts, JSON, times, numbers and booleans round-trip', async () => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     try {
@@ -81,7 +81,7 @@ describe('array parameters', () => {
     ['numbers that JSON does not have', [1, Number.NaN]],
     ['texts with control characters', ['a', '\n']],
     ['lone surrogates', ['a', '\ud800']],
-  ])('%s are left to the driver', (_what, list) => {
+  ])('arrays: %s are left to the driver', (_what, list) => {
     expect(arrayText(list)).toBe(list);
   });
 });

@@ -34,7 +34,7 @@ async function startHoldingProxy(): Promise<{ url: string; loggedIn: () => numbe
   return { url: url.href, loggedIn: () => loggedIn };
 }
 
-it('a session that the server terminates right after login does not crash the process', async () => {
+it('sessions: a session that the server terminates right after login does not crash the process', async () => {
   const proxy = await startHoldingProxy();
   const engine = database.engine({ database: proxy.url, logger: silent });
   const uncaught: unknown[] = [];

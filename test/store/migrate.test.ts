@@ -9,7 +9,7 @@ const database = useDatabase();
 const engine = (schema: string) => database.engine({ database: { url: database.url, schema } });
 
 describe('migrations', () => {
-  it('ten concurrent migrations apply each migration once', async () => {
+  it('migrate: ten concurrent migrations apply each migration once', async () => {
     const engines = Array.from({ length: 10 }, () => engine('concurrent'));
     const results = await Promise.all(engines.map((syncline) => syncline.migrate()));
     expect(results.filter((result) => result.applied.length > 0)).toHaveLength(1);
@@ -17,7 +17,7 @@ describe('migrations', () => {
     await engines[0]?.ready();
   });
 
-  it('a second migration changes nothing', async () => {
+  it('migrate: a second migration changes nothing', async () => {
     const first = await engine('again').migrate();
     const second = await engine('again').migrate();
     expect(first.applied).toEqual(knownMigrations.map(({ name }) => name));
@@ -26,7 +26,7 @@ describe('migrations', () => {
   });
 
   it.each(['Mixed Case', 'with "quotes"', 'drop;--', 'ünïcode', 'select'])(
-    'any schema name works: %s',
+    'migrate: any schema name works: %s',
     async (schema) => {
       const syncline = engine(schema);
       await syncline.migrate();
@@ -40,7 +40,7 @@ describe('migrations', () => {
     },
   );
 
-  it('engines with different schemas in one database are independent', async () => {
+  it('migrate: engines with different schemas in one database are independent', async () => {
     const [one, two] = [engine('shard_one'), engine('shard_two')];
     await Promise.all([one.migrate(), two.migrate()]);
     await one.providers.register({ slug: 'github' });
@@ -50,7 +50,7 @@ describe('migrations', () => {
     expect(await one.tick()).toMatchObject({ scheduled: 1 });
   });
 
-  it('migrate and start reject a newer schema with a hint', async () => {
+  it('migrate: a newer schema is rejected with a hint, also by start', async () => {
     await engine('newer').migrate();
     await database.sql(`INSERT INTO newer.schema_migrations (version, name) VALUES (9999, '9999_future')`);
     const refusal = { code: 'SCHEMA_NEWER', hint: expect.stringContaining('Upgrade Syncline') };
@@ -58,27 +58,30 @@ describe('migrations', () => {
     await expect(engine('newer').start()).rejects.toMatchObject(refusal);
   });
 
-  it.each([0, 9])('a schema of unreleased version %i is refused and not changed', async (version) => {
-    const schema = `older_${version}`;
-    await engine(schema).migrate();
-    await database.sql(`DELETE FROM ${schema}.schema_migrations`);
-    if (version > 0)
-      await database.sql(`INSERT INTO ${schema}.schema_migrations (version, name) VALUES ($1, 'old')`, [
-        version,
-      ]);
-    const refusal = {
-      code: 'SCHEMA_OUTDATED',
-      message: `The schema "${schema}" is at version ${version}, from before the first release: recreate it.`,
-      hint: expect.stringMatching(/^Drop the schema, then run `syncline migrate`\. Nothing was changed\.$/),
-    };
-    await expect(engine(schema).migrate()).rejects.toMatchObject(refusal);
-    await expect(engine(schema).start()).rejects.toMatchObject(refusal);
-    expect(await database.sql(`SELECT version FROM ${schema}.schema_migrations`)).toEqual(
-      version > 0 ? [{ version }] : [],
-    );
-  });
+  it.each([0, 9])(
+    'migrate: a schema of unreleased version %i is refused and not changed',
+    async (version) => {
+      const schema = `older_${version}`;
+      await engine(schema).migrate();
+      await database.sql(`DELETE FROM ${schema}.schema_migrations`);
+      if (version > 0)
+        await database.sql(`INSERT INTO ${schema}.schema_migrations (version, name) VALUES ($1, 'old')`, [
+          version,
+        ]);
+      const refusal = {
+        code: 'SCHEMA_OUTDATED',
+        message: `The schema "${schema}" is at version ${version}, from before the first release: recreate it.`,
+        hint: expect.stringMatching(/^Drop the schema, then run `syncline migrate`\. Nothing was changed\.$/),
+      };
+      await expect(engine(schema).migrate()).rejects.toMatchObject(refusal);
+      await expect(engine(schema).start()).rejects.toMatchObject(refusal);
+      expect(await database.sql(`SELECT version FROM ${schema}.schema_migrations`)).toEqual(
+        version > 0 ? [{ version }] : [],
+      );
+    },
+  );
 
-  it('a schema made by the last development version stays usable', async () => {
+  it('migrate: a schema made by the last development version stays usable', async () => {
     await engine('development').migrate();
     await database.sql(
       `UPDATE development.schema_migrations SET name = '0010_audit';
@@ -91,14 +94,14 @@ describe('migrations', () => {
     await engine('development').ready();
   });
 
-  it('start rejects a missing schema with a hint', async () => {
+  it('migrate: start rejects a missing schema with a hint', async () => {
     await expect(engine('nowhere').start()).rejects.toMatchObject({
       code: 'SCHEMA_MISSING',
       hint: expect.stringContaining('syncline migrate'),
     });
   });
 
-  it('a failed migration is rolled back', async () => {
+  it('migrate: a failed migration is rolled back', async () => {
     await database.sql(
       'CREATE SCHEMA half; CREATE FUNCTION half.wake_executors(reason text) RETURNS void LANGUAGE sql AS $$$$',
     );
@@ -138,13 +141,13 @@ describe('migrations', () => {
     },
   );
 
-  it('accepts other tables in the schema', async () => {
+  it('migrate: other tables in the schema are accepted', async () => {
     await database.sql('CREATE SCHEMA shared; CREATE TABLE shared.customers (id int)');
     await engine('shared').migrate();
     await engine('shared').ready();
   });
 
-  it('a migration that waits for a lock lets writers pass, retries and is applied once', async () => {
+  it('migrate: a migration that waits for a lock lets writers pass, retries and is applied once', async () => {
     const schema = 'blocked';
     const { config } = engine(schema);
     await engine(schema).migrate();
@@ -207,7 +210,7 @@ describe('migrations', () => {
     const run = (schema: string, migrations: readonly Migration[], onProgress = (_: string) => {}) =>
       migrate(engine(schema).config.database, { migrations, ports: systemPorts, onProgress });
 
-    it('an index is built while a transaction writes the table, once for concurrent calls', async () => {
+    it('migrate: an index is built while a transaction writes the table, once for concurrent calls', async () => {
       const schema = 'online';
       await engine(schema).migrate();
       const messages: string[] = [];
@@ -226,7 +229,7 @@ describe('migrations', () => {
       expect(await state(schema)).toEqual([{ valid: true, version: version + 2 }]);
     });
 
-    it('writers do not wait for it', async () => {
+    it('migrate: writers do not wait for an index build', async () => {
       const schema = 'writable';
       await engine(schema).migrate();
       const holder = await database.session();
@@ -246,7 +249,7 @@ describe('migrations', () => {
       expect(await state(schema)).toEqual([{ valid: true, version: version + 2 }]);
     });
 
-    it('an interrupted build is repeated by the next call', async () => {
+    it('migrate: an interrupted index build is repeated by the next call', async () => {
       const schema = 'interrupted';
       await engine(schema).migrate();
       const failing = index.replace('(attempts)', '((1 / attempts))');
@@ -261,7 +264,7 @@ describe('migrations', () => {
     });
   });
 
-  it('a role without CREATE cannot migrate, but can run the engine afterwards', async () => {
+  it('migrate: a role without CREATE cannot migrate, but can run the engine afterwards', async () => {
     await database.sql(
       `DROP ROLE IF EXISTS least_privilege; CREATE ROLE least_privilege LOGIN PASSWORD 'least'`,
     );

@@ -26,12 +26,12 @@ describe.each([
 ])('percentiles of %s', (_name, edges) => {
   const last = edges.at(-1) as number;
 
-  it('edges are strictly increasing', () => {
+  it('percentiles: edges are strictly increasing', () => {
     expect(edges).toEqual(edges.toSorted((a, b) => a - b));
     expect(new Set(edges).size).toBe(edges.length);
   });
 
-  it('a value is in the first bucket whose edge it does not exceed', () => {
+  it('percentiles: a value is in the first bucket whose edge it does not exceed', () => {
     for (const [i, edge] of edges.entries()) {
       expect(bucketOf(edge, edges)).toBe(i);
       expect(bucketOf(edge + 0.001, edges)).toBe(i + 1);
@@ -40,7 +40,7 @@ describe.each([
     expect(bucketOf(Number.POSITIVE_INFINITY, edges)).toBe(edges.length);
   });
 
-  it('are in the bucket of the exact percentile', () => {
+  it('percentiles: are in the bucket of the exact percentile', () => {
     fc.assert(
       fc.property(values(2 * last), shares, (all, share) => {
         const sorted = all.toSorted((a, b) => a - b);
@@ -53,7 +53,7 @@ describe.each([
     );
   });
 
-  it('do not decrease as the share grows', () => {
+  it('percentiles: do not decrease as the share grows', () => {
     fc.assert(
       fc.property(values(2 * last), shares, shares, (all, one, other) => {
         const counts = histogramOf(all, edges);
@@ -65,7 +65,7 @@ describe.each([
     );
   });
 
-  it('do not change when all counts are scaled', () => {
+  it('percentiles: do not change when all counts are scaled', () => {
     fc.assert(
       fc.property(values(2 * last), shares, fc.integer({ min: 2, max: 1000 }), (all, share, times) => {
         const counts = histogramOf(all, edges);
@@ -76,14 +76,14 @@ describe.each([
     );
   });
 
-  it('are undefined without values and capped at the last edge', () => {
+  it('percentiles: are undefined without values and capped at the last edge', () => {
     const none = Array.from({ length: edges.length + 1 }, () => 0);
     expect(percentile(none, edges, 0.5)).toBeUndefined();
     expect(percentile([...none.slice(1), 3], edges, 0.5)).toBe(last);
   });
 });
 
-it('percentiles interpolate linearly within a bucket', () => {
+it('percentiles: are interpolated linearly within a bucket', () => {
   expect(percentile([0, 4, 0], [100, 200], 0.5)).toBe(150);
   expect(percentile([0, 4, 0], [100, 200], 0.25)).toBe(125);
   expect(percentile([1, 1, 0], [100, 200], 0.95)).toBeCloseTo(190);

@@ -52,7 +52,7 @@ describe('the schema is a public contract', () => {
     },
   );
 
-  it('rows can be inserted with only the columns that have no default', async () => {
+  it('schema: rows can be inserted with only the columns that have no default', async () => {
     await sql('INSERT INTO tenants DEFAULT VALUES');
     await sql(`INSERT INTO providers (slug) VALUES ('bare')`);
     const [connection] = await sql<{ id: string; status: string; metadata: object }>(
@@ -81,7 +81,7 @@ describe('the schema is a public contract', () => {
     );
   });
 
-  it('default IDs are UUIDv7 and sort by time with those of the engine', async () => {
+  it('schema: default IDs are UUIDv7 and sort by time with those of the engine', async () => {
     // Ids never decrease, and a test with a later clock may have used the shared module before.
     vi.resetModules();
     const { systemPorts } = await import('../../src/platform/ports.ts');

@@ -113,9 +113,10 @@ const pages = connector(async ({ cursor, connection, credentials }) => {
 });
 
 const connections = 12;
+const tried = [...isolationAndDates, ...sampled(otherSettings, 5)];
 
-describe('DB-5: a complete sync works as a role with', () => {
-  it.each([...isolationAndDates, ...sampled(otherSettings, 5)])('%s', async (_, settings) => {
+describe('settings of a role', () => {
+  it.each(tried)('DB-5: a complete sync works as a role with %s', async (_, settings) => {
     await database.empty();
     await sql('TRUNCATE rollups');
     const url = await urlWithSettings(settings);

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 
 const database = useDatabase();
 
-it('callers waiting for a connection when the pool breaks get one of the next pool', async () => {
+it('pool: callers waiting for a connection when the pool breaks get one of the next pool', async () => {
   const network = await startProxy(database.url);
   const config = { url: network.url, notifyUrl: undefined, schema: 'syncline', poolSize: 1 };
   const db = openDatabase(config, { ports: systemPorts, onConnectionLost: () => {}, onSkew: () => {} });

@@ -107,7 +107,7 @@ describe('connections.bulk', () => {
     ['resume', { status: 'paused' }, `SELECT FROM connections WHERE status = 'active'`],
     ['trigger', {}, `SELECT FROM sync_jobs WHERE priority = 10`],
     ['cancel', {}, `SELECT FROM sync_jobs WHERE status = 'cancelled'`],
-  ] as const)('bulk: can %s', async (action, columns, what) => {
+  ] as const)('bulk: the action %s changes all matching connections', async (action, columns, what) => {
     for (let i = 0; i < 3; i++) {
       const id = await connect(columns);
       if (action === 'cancel') await database.job(id);

@@ -186,7 +186,7 @@ describe('connections.trigger', () => {
 });
 
 describe('pause and resume', () => {
-  it('pause, resume: are recorded with reason and actor, and explain() shows the reason', async () => {
+  it('pause: pause and resume are recorded with reason and actor, and explain() shows the reason', async () => {
     const id = await connect();
     const { connections } = database.engine();
     await connections.pause(id, { reason: 'moving accounts', actor: 'anna' });

@@ -56,14 +56,17 @@ describe('notifications of changes', () => {
   it.each([
     ['no job', undefined, []],
     ['a queued job, which becomes due', { scheduled_at: later, retry_after: later }, ['jobs']],
-  ])('notify: resuming a connection with %s', async (_name, queued, expected) => {
-    const id = await connect();
-    if (queued) await job(id, queued);
-    const { connections } = database.engine();
-    await connections.pause(id);
-    expect(await notificationsOf(() => connections.resume(id))).toEqual(expected);
-    expect(await notificationsOf(() => connections.resume(id))).toEqual([]);
-  });
+  ])(
+    'notify: resuming a connection notifies executors if a job becomes due: %s',
+    async (_name, queued, expected) => {
+      const id = await connect();
+      if (queued) await job(id, queued);
+      const { connections } = database.engine();
+      await connections.pause(id);
+      expect(await notificationsOf(() => connections.resume(id))).toEqual(expected);
+      expect(await notificationsOf(() => connections.resume(id))).toEqual([]);
+    },
+  );
 
   it('notify: cancelling a running job has executors recheck their runs and claim the job behind it', async () => {
     const id = await connect();

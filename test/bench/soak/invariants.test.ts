@@ -62,7 +62,7 @@ const numbered = 'The signals of a connection have consecutive numbers up to its
 const counted = 'The statistics count one signal and one success per number, and no failure';
 
 describe('soak invariants', () => {
-  it('hold for consistent tables', async () => {
+  it('soak invariants: hold for consistent tables', async () => {
     expect(await violatedAfter('', { isEnd: true })).toEqual([]);
   });
 
@@ -109,11 +109,11 @@ describe('soak invariants', () => {
     ],
     ['a sync counted twice', 'UPDATE rollups SET succeeded = 4', counted],
     ['a failed job', 'UPDATE rollups SET failed = 1', counted],
-  ])('detect %s', async (_, change, invariant) => {
+  ])('soak invariants: detect %s', async (_, change, invariant) => {
     expect(await violatedAfter(change)).toEqual([invariant]);
   });
 
-  it('detect rows deleted before their retention is over', async () => {
+  it('soak invariants: detect rows deleted before their retention is over', async () => {
     expect(await violatedAfter('', { minute: 32 })).toEqual([
       'No row is deleted before its retention is over',
     ]);
@@ -142,11 +142,11 @@ describe('soak invariants', () => {
       `UPDATE rollups SET signals = 2 WHERE tenant_id = '${tenant}'`,
       'The counts of the tenants add up to the total',
     ],
-  ])('detect at the end %s', async (_, change, invariant) => {
+  ])('soak invariants: detect at the end %s', async (_, change, invariant) => {
     expect(await violatedAfter(change, { isEnd: true })).toEqual([invariant]);
   });
 
-  it('check each connection in exactly one part', async () => {
+  it('soak invariants: check each connection in exactly one part', async () => {
     const missing = `DELETE FROM signals WHERE payload = '{"n": 2}'`;
     const found = [];
     for (const index of [0, 1, 2]) found.push(await violatedAfter(missing, { part: [index, 3] }));

@@ -23,11 +23,11 @@ function judged(minutes: number, change: (sample: Sample) => Partial<Sample> = (
 const hours = 8 * 60;
 
 describe('soak judge', () => {
-  it('accepts a constant load of eight hours', () => {
+  it('soak judge: accepts a constant load of eight hours', () => {
     expect(judged(hours)).toEqual({ missed: [], unknown: [] });
   });
 
-  it('reports growth as unknown after a short run', () => {
+  it('soak judge: reports growth as unknown after a short run', () => {
     const { missed, unknown } = judged(38);
     expect(missed).toEqual([]);
     expect(unknown).toContain('Process 1, heap after garbage collection');
@@ -76,11 +76,11 @@ describe('soak judge', () => {
       }),
       'Errors logged',
     ],
-  ])('rejects %s', (_, change, what) => {
+  ])('soak judge: rejects %s', (_, change, what) => {
     expect(judged(hours, change).missed).toContain(what);
   });
 
-  it('accepts one slow minute', () => {
+  it('soak judge: accepts one slow minute', () => {
     const long = ({ minute, lagMs }: Sample) =>
       minute === hours ? { lagMs: { ...lagMs, p99: 60_000 } } : {};
     expect(judged(hours, long).missed).toEqual([]);

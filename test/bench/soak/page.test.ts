@@ -26,7 +26,7 @@ function pageOf(minutes: number, changed: Partial<Steady> = {}) {
 }
 
 describe('docs/soak.md', () => {
-  it('is the output of the report for the recorded result', () => {
+  it('soak page: equals the output of the report for the recorded result', () => {
     const docs = new URL('../../../docs/', import.meta.url);
     const { text, charts } = soakPage(readResult('soak'));
     expect(readFileSync(new URL('soak.md', docs), 'utf8')).toBe(text);
@@ -34,21 +34,21 @@ describe('docs/soak.md', () => {
     expect(readdirSync(new URL('soak/', docs)).toSorted()).toEqual(files.toSorted());
   });
 
-  it('shows each chart and only numbers', () => {
+  it('soak page: shows each chart and only numbers', () => {
     const { text, charts } = pageOf(480);
     const shown = [...text.matchAll(/\(soak\/(.*)\.svg\)/g)].map((match) => match[1]);
     expect(shown).toEqual(Object.keys(charts));
     expect(text + JSON.stringify(charts)).not.toMatch(/NaN|undefined|Infinity|null/);
   });
 
-  it('states for which checks the run was too short', () => {
+  it('soak page: states for which checks the run was too short', () => {
     expect(pageOf(480).text).toContain('long enough to rule out growth');
     const { text } = pageOf(10);
     expect(text).toContain('too short for: Process 1, heap after garbage collection');
     expect(text).toMatch(/\| +run too short \|/);
   });
 
-  it('lists violated invariants with examples', () => {
+  it('soak page: lists violated invariants with examples', () => {
     const broken = { invariant: 'No overlap', count: 2, examples: ['job 1'] };
     const { text } = pageOf(480, { endViolations: [broken] });
     expect(text).toMatch(/Violated invariants +\| +0 \| +2; No overlap \| +MISSED \|/);

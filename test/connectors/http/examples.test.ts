@@ -69,7 +69,7 @@ describe('http: examples', () => {
       expect(httpFromYaml(new URL(`${name}.yaml`, folder).pathname).provider).toBe(name);
   });
 
-  it('http: Jira example: page tokens in the body and a query language', async () => {
+  it('http: the Jira example reads page tokens in the body, with a query language', async () => {
     const issues = Array.from({ length: 7 }, (_, i) => ({
       id: `${100 + i}`,
       key: `AB-${i}`,
@@ -115,7 +115,7 @@ describe('http: examples', () => {
     expect([...jqls]).toContain('project = AB AND updated >= "2025-01-06" ORDER BY updated ASC');
   });
 
-  it('http: Stripe example: the last record is the token, newest first, has_more flag', async () => {
+  it('http: the Stripe example reads newest first by the last record, until has_more is false', async () => {
     const events = Array.from({ length: 8 }, (_, i) => ({
       id: `evt_${i}`,
       type: 'charge.succeeded',
@@ -153,7 +153,7 @@ describe('http: examples', () => {
     expect(kinds.at(-1)).toBe('charge.refunded events/evt_late');
   });
 
-  it('http: Sentry example: the Link header marks whether the next page is empty', async () => {
+  it('http: the Sentry example reads pages until the Link header marks the next one as empty', async () => {
     const events = Array.from({ length: 7 }, (_, i) => ({
       eventID: `e${i}`,
       id: `e${i}`,
@@ -187,7 +187,7 @@ describe('http: examples', () => {
     expect(kinds.at(-1)).toBe('error.node events/late');
   });
 
-  it('http: GitLab example: numbered pages in the Link header, oldest change first', async () => {
+  it('http: the GitLab example reads numbered pages of the Link header, oldest change first', async () => {
     const issues = Array.from({ length: 9 }, (_, i) => ({
       id: i,
       iid: i,

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { invalidArgument, SynclineError } from '../src/contract/errors.ts';
-import { requireOneOf, requireSmall, requireUuid } from '../src/values/arguments.ts';
+import { invalidArgument, SynclineError } from '../../src/contract/errors.ts';
+import { requireOneOf, requireSmall, requireUuid } from '../../src/values/arguments.ts';
 
-const root = resolve(import.meta.dirname, '..');
+const root = resolve(import.meta.dirname, '../..');
 const src = join(root, 'src');
 
 describe('errors: an argument error', () => {

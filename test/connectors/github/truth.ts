@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
-import type { MemorySignal } from '../../src/testing/index.ts';
+import type { MemorySignal } from '../../../src/testing/index.ts';
 import {
   type FakeRepository,
   history,
   type Item,
   type Resource,
-} from '../support/providers/github-repository.ts';
+} from '../../support/providers/github-repository.ts';
 
 /** Prefix of the signal kinds of each resource. */
 const kindPrefixes: Record<Resource, string> = {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { github } from '../../src/connectors/index.ts';
-import type { Signal } from '../../src/contract/connector.ts';
-import type { Delivery, Reaction } from '../../src/contract/webhook.ts';
-import { connectInMemory } from '../../src/testing/index.ts';
-import { delivered, useGithub } from '../support/providers/github.ts';
-import { addItems } from './github-truth.ts';
+import { github } from '../../../src/connectors/index.ts';
+import type { Signal } from '../../../src/contract/connector.ts';
+import type { Delivery, Reaction } from '../../../src/contract/webhook.ts';
+import { connectInMemory } from '../../../src/testing/index.ts';
+import { delivered, useGithub } from '../../support/providers/github.ts';
+import { addItems } from './truth.ts';
 
 const startGithub = useGithub();
 const secret = 'a secret of the app';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { github } from '../../src/connectors/index.ts';
-import { connectInMemory } from '../../src/testing/index.ts';
-import { type FakeGithub, useGithub } from '../support/providers/github.ts';
-import { expectTruth } from './github-truth.ts';
+import { github } from '../../../src/connectors/index.ts';
+import { connectInMemory } from '../../../src/testing/index.ts';
+import { type FakeGithub, useGithub } from '../../support/providers/github.ts';
+import { expectTruth } from './truth.ts';
 
 const startGithub = useGithub();
 const credential = { type: 'api_key', key: 'ghp_0123456789' } as const;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { github } from '../../src/connectors/index.ts';
-import type { Budget, BudgetNews, Budgets } from '../../src/contract/budget.ts';
-import { connectInMemory, type MemoryOptions, type MemoryRun } from '../../src/testing/index.ts';
-import { type FakeGithub, type Trouble, useGithub } from '../support/providers/github.ts';
-import { addItems, expectTruth } from './github-truth.ts';
+import { github } from '../../../src/connectors/index.ts';
+import type { Budget, BudgetNews, Budgets } from '../../../src/contract/budget.ts';
+import { connectInMemory, type MemoryOptions, type MemoryRun } from '../../../src/testing/index.ts';
+import { type FakeGithub, type Trouble, useGithub } from '../../support/providers/github.ts';
+import { addItems, expectTruth } from './truth.ts';
 
 const startGithub = useGithub();
 const key = 'ghp_0123456789';

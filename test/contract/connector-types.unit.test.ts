@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
-import { github, googleCalendar, http, rss, singer, slack } from '../src/connectors/index.ts';
+import { github, googleCalendar, http, rss, singer, slack } from '../../src/connectors/index.ts';
 import {
   type Connector,
   createSyncline,
@@ -9,7 +9,7 @@ import {
   type FeedSignal,
   type Syncline,
   type SynclineApi,
-} from '../src/index.ts';
+} from '../../src/index.ts';
 
 /** `npm run typecheck` checks this file; the calls are never made. */
 

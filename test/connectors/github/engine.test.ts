@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { github } from '../../src/connectors/index.ts';
-import { useDatabase } from '../support/database.ts';
-import { useGithub } from '../support/providers/github.ts';
-import { addItems, expectTruth } from './github-truth.ts';
+import { github } from '../../../src/connectors/index.ts';
+import { useDatabase } from '../../support/database.ts';
+import { useGithub } from '../../support/providers/github.ts';
+import { addItems, expectTruth } from './truth.ts';
 
 const database = useDatabase();
 const startGithub = useGithub();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { github } from '../../src/connectors/index.ts';
-import { connectInMemory } from '../../src/testing/index.ts';
-import { useGithub } from '../support/providers/github.ts';
+import { github } from '../../../src/connectors/index.ts';
+import { connectInMemory } from '../../../src/testing/index.ts';
+import { useGithub } from '../../support/providers/github.ts';
 
 const startGithub = useGithub();
 const problemWith = async (config: unknown) => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { github } from '../../src/connectors/index.ts';
-import { connectInMemory, crashTest, type MemoryOptions } from '../../src/testing/index.ts';
-import { type FakeGithub, useGithub } from '../support/providers/github.ts';
-import type { FakeRepository } from '../support/providers/github-repository.ts';
-import { sampled, sized } from '../support/size.ts';
-import { addItems, expectTruth } from './github-truth.ts';
+import { github } from '../../../src/connectors/index.ts';
+import { connectInMemory, crashTest, type MemoryOptions } from '../../../src/testing/index.ts';
+import { type FakeGithub, useGithub } from '../../support/providers/github.ts';
+import type { FakeRepository } from '../../support/providers/github-repository.ts';
+import { sampled, sized } from '../../support/size.ts';
+import { addItems, expectTruth } from './truth.ts';
 
 /** One resource per paging strategy; comments are paged like issues. */
 const walked = ['issues', 'pull_requests', 'commits', 'releases'] as const;
