@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Ports } from '../../src/platform/ports.ts';
 import { testPorts } from '../support/clock.ts';
 import { connector } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
@@ -10,7 +11,7 @@ const { sql, job, connect } = database;
 beforeEach(() => database.empty());
 
 /** An engine at noon, with concurrency 1, whose connectors record the jobs they run. */
-function recordingEngine(providers = ['github']) {
+function recordingEngine(providers = ['github'], more: Partial<Ports> = {}) {
   const ran: string[] = [];
   const connectors = providers.map((provider) =>
     connector(({ job }) => {
@@ -20,8 +21,16 @@ function recordingEngine(providers = ['github']) {
   );
   const { log, lines } = recordingLogger('warn');
   const ports = testPorts();
-  const engine = database.engine({ ports, connectors, logger: log, executor: { concurrency: 1 } });
+  const engine = database.engine({
+    ...{ ports: { ...ports, ...more }, connectors, logger: log, executor: { concurrency: 1 } },
+  });
   return { engine, ran, lines, ports };
+}
+
+/** Every scan takes 60 ms. */
+function slowClock(): Pick<Ports, 'monotonicMs'> {
+  let ms = 0;
+  return { monotonicMs: () => (ms += 60) };
 }
 
 async function addProvider(slug: string): Promise<void> {
@@ -134,6 +143,22 @@ describe('EXE-2: order', () => {
       'SELECT id FROM sync_jobs ORDER BY priority DESC, scheduled_at',
     );
     expect(ran).toEqual(expected.map((row) => row.id));
+  });
+
+  it('EXE-2: the order holds across providers and priorities also after a slow scan', async () => {
+    const expected: string[] = [];
+    for (const priority of [5, 0])
+      for (const second of [1, 2, 3])
+        for (const slug of ['github', 'slack'])
+          expected.push(
+            await job(await connectTo(slug), {
+              ...{ provider_slug: slug, priority },
+              scheduled_at: `2025-01-01T10:00:0${second}.${slug === 'slack' ? 5 : 0}Z`,
+            }),
+          );
+    const { engine, ran } = recordingEngine(['github', 'slack'], slowClock());
+    await engine.drain();
+    expect(ran).toEqual(expected);
   });
 
   it('EXE-2: infinite timestamps sort first and last', async () => {
