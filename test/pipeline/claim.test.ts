@@ -198,6 +198,31 @@ describe('EXE-2: order', () => {
     expect(ran.slice(0, 3)).toEqual([highest, earliest, ready]);
   });
 
+  it('EXE-2: a notified executor knows of backoffs that ended since its last look', async () => {
+    const { engine, ran } = recordingEngine();
+    await engine.start({ roles: ['executor'] });
+    const expected: string[] = [];
+    for (let round = 1; round <= 5; round++) {
+      const [low, high] = [await connect(), await connect()];
+      const insert = (id: string, columns: string, values: string) =>
+        `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at${columns})
+         VALUES ('${tenant}', 'github', '${id}', 'incremental', '2025-01-01T11:00:00Z'${values});`;
+      // One transaction.
+      await sql(
+        insert(low, '', '') +
+          insert(high, ', priority, retry_after', `, 9, '2025-01-01T11:59:00Z'`) +
+          `SELECT wake_executors('jobs')`,
+      );
+      await until('both have run', async () => ran.length === 2 * round);
+      const [first, second] = await sql<{ id: string }>(
+        'SELECT id FROM sync_jobs WHERE connection_id = ANY ($1) ORDER BY priority DESC',
+        [[low, high]],
+      );
+      expected.push(first?.id as string, second?.id as string);
+    }
+    expect(ran).toEqual(expected);
+  });
+
   it('EXE-2: a retried job is ordered by scheduled_at, not by retry_after', async () => {
     const later = await job(await connect(), { scheduled_at: '2025-01-01T09:00:00Z' });
     const retried = await job(await connect(), {
