@@ -179,7 +179,7 @@ const foreignRuns: Check = {
       findings: [
         warning(
           `${formatCount(ids.length, 'job is', 'jobs are')} marked as running by a worker that Syncline ` +
-            'does not manage, unchanged for up to ' +
+            'does not manage, for up to ' +
             `${formatDuration(now.getTime() - first.since.getTime())}: ${formatList(ids)}. No other job of ` +
             'these connections runs until these jobs end.',
           `If that worker is gone: syncline jobs cancel ${first.id}`,

@@ -36,8 +36,11 @@ export function requireCaller({ viewOf, keyCache, authenticate }: AuthOptions) {
       requireIntent(c);
       return host;
     }
-    if (authorization !== undefined)
+    if (authorization !== undefined) {
+      // Recorded and counted as a wrong key, as at login; with `authenticate` it may be the application's token.
+      if (bearer !== undefined && !authenticate) await bySecret(c, 'key', bearer);
       throw unauthenticated('The Authorization header does not contain an API key.');
+    }
     const token = getCookie(c, sessionCookie);
     const session = token === undefined ? undefined : await bySecret(c, 'session', token);
     if (!session)

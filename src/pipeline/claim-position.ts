@@ -8,9 +8,13 @@ export interface ClaimScan {
   tookMs: number;
 }
 
+/** The first job of a lane. */
+type LaneHead = Pick<Lane, 'slug' | 'priority'> & { scheduled_at: Date };
+
 export interface ClaimPosition {
   resumeFrom(nowMs: number): readonly Lane[] | undefined;
-  record(scan: ClaimScan, nowMs: number): void;
+  /** `findLanes` is called after a slow full scan that returned `limit` rows, which may be of few lanes. */
+  record(scan: ClaimScan, nowMs: number, findLanes: () => Promise<readonly LaneHead[]>): Promise<void>;
 }
 
 /** Slower: the scan read many dead index entries. */
@@ -28,11 +32,16 @@ export function createClaimPosition(): ClaimPosition {
   let fullScanAtMs = 0;
   return {
     resumeFrom: (nowMs) => (nowMs < fullScanAtMs ? lanes : undefined),
-    record: (scan, nowMs) => {
-      if (!scan.lanes) {
-        lanes = isSlow(scan) ? firstPerLane(scan.rows) : undefined;
-        fullScanAtMs = nowMs + scan.tookMs / maxFullScanShare;
-      } else lanes = scan.isFull ? advance(scan.lanes, firstPerLane(scan.rows)) : undefined;
+    record: async (scan, nowMs, findLanes) => {
+      if (scan.lanes) {
+        lanes = scan.isFull ? advance(scan.lanes, firstPerLane(scan.rows)) : undefined;
+        return;
+      }
+      // Before a statement that may fail.
+      lanes = undefined;
+      fullScanAtMs = nowMs + scan.tookMs / maxFullScanShare;
+      // EXE-2: without all lanes, the missing ones would wait for the next full scan.
+      if (isSlow(scan)) lanes = scan.isFull ? (await findLanes()).map(laneOf) : firstPerLane(scan.rows);
     },
   };
 }
@@ -41,11 +50,17 @@ const isSlow = ({ tookMs, rows }: ClaimScan) => tookMs > slowMs + slowMsPerJob *
 
 const keyOf = ({ slug, priority }: Lane) => `${priority} ${slug}`;
 
+const laneOf = ({ slug, priority, scheduled_at }: LaneHead): Lane => ({
+  slug,
+  priority,
+  from: lowerBound(scheduled_at),
+});
+
 /** Rows are in claim order. */
 function firstPerLane(rows: readonly ReadyRow[]): Lane[] {
   const found = new Map<string, Lane>();
-  for (const { provider_slug: slug, priority, scheduled_at: at } of rows) {
-    const lane = { slug, priority, from: lowerBound(at) };
+  for (const { provider_slug: slug, priority, scheduled_at } of rows) {
+    const lane = laneOf({ slug, priority, scheduled_at });
     if (!found.has(keyOf(lane))) found.set(keyOf(lane), lane);
   }
   return [...found.values()];

@@ -8,6 +8,7 @@ import {
   deferJobs,
   endBackoffs,
   findForeign,
+  findLanes,
   lockReady,
   markRunning,
   type ReadyRow,
@@ -111,7 +112,8 @@ export async function claim(
         const rows = found.sort(byOrder);
         const isFull = rows.length >= limit;
         const scannedMs = ports.monotonicMs();
-        position.record({ lanes, rows, isFull, tookMs: scannedMs - startedMs }, scannedMs);
+        const scan = { lanes, rows, isFull, tookMs: scannedMs - startedMs };
+        await position.record(scan, scannedMs, () => findLanes(tx, { now, providers }));
         const foreign = rows.filter((row) => row.is_foreign);
         await returnToOwners(tx, now, foreign);
         const first = onePerConnection(

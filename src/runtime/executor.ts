@@ -44,7 +44,12 @@ export function startExecutor(options: ExecutorOptions): Executor {
 
   const reserved = options.openReserved({
     timeoutMs: heartbeatTimeoutMs(config.leaseSeconds),
-    onWake: (reason) => (reason === 'runs' ? lease.wake() : claimNow()),
+    onWake: (reason) => {
+      if (reason === 'runs') return lease.wake();
+      // EXE-2: such as of an unblocked job.
+      rounds.expectBackoff();
+      claimNow();
+    },
   });
   const lease = startLease({
     ...options,

@@ -116,6 +116,17 @@ export function lockReady(
     : lockReadySql.all(tx, { ...request, providers });
 }
 
+const findLanesSql = sql<{ slug: string; priority: number; scheduled_at: Date }>`
+  WITH RECURSIVE ${scannedLanes} SELECT slug, priority, scheduled_at FROM lane WHERE scheduled_at <= :now`;
+
+/** With the time of each lane's first job. */
+export function findLanes(
+  tx: Queryable,
+  { now, providers }: Pick<ReadyRequest, 'now' | 'providers'>,
+): Promise<{ slug: string; priority: number; scheduled_at: Date }[]> {
+  return findLanesSql.all(tx, { now, providers });
+}
+
 const markRunningSql = sql<{ id: string }>`
   WITH alive AS MATERIALIZED (
     SELECT id FROM :schema.processes

@@ -5,7 +5,7 @@ import type { Ports } from '../platform/ports.ts';
 import { never, retry, retryDelayMs } from '../platform/retry.ts';
 import { isConflict, isLockTimeout } from './database-errors.ts';
 import { migrations as knownMigrations, type Migration } from './migrations.inline.ts';
-import { firstVersion, latestVersion, newerSchema, tableNames, unreleasedSchema } from './schema-version.ts';
+import { firstVersion, latestVersion, newerSchema, objectNames, unreleasedSchema } from './schema-version.ts';
 import { beginText, isShared, openSession } from './session.ts';
 import { requireSuitable } from './suitable.ts';
 
@@ -154,7 +154,7 @@ async function applySome(client: pg.Client, config: Config['database'], step: St
   const { migrations, onProgress, ports } = step;
   const query = async <Row extends object>(text: string, values?: unknown[]) =>
     (await client.query<Row>(text, values)).rows;
-  const isOurs = await requireSuitable(query, schema, tableNames(migrations));
+  const isOurs = await requireSuitable(query, schema, objectNames(migrations));
   await enterSchema(client, schema);
   const current = isOurs ? await currentVersion(client) : await createVersions(client);
   if (isOurs && current < firstVersion(migrations)) throw unreleasedSchema(schema, current);

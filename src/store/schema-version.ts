@@ -2,24 +2,27 @@ import { SynclineError } from '../contract/errors.ts';
 import type { Queryable } from './database.ts';
 import { migrations as knownMigrations, type Migration } from './migrations.inline.ts';
 import { sql } from './sql.ts';
-import { requireSuitable } from './suitable.ts';
+import { type ObjectNames, requireSuitable } from './suitable.ts';
 
 /** The oldest upgradable schema. */
 export const firstVersion = (migrations: readonly Migration[]) => migrations.at(0)?.version ?? 0;
 export const latestVersion = (migrations: readonly Migration[]) => migrations.at(-1)?.version ?? 0;
 
-export const tableNames = (migrations: readonly Migration[]) => [
-  'schema_migrations',
-  ...migrations.flatMap(({ sql }) =>
-    [...sql.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name as string),
-  ),
-];
+const named = (migrations: readonly Migration[], pattern: RegExp) =>
+  migrations.flatMap(({ sql }) => [...sql.matchAll(pattern)].map(([, name]) => name as string));
+
+/** What the migrations create in a schema. */
+export const objectNames = (migrations: readonly Migration[]): ObjectNames => ({
+  tables: ['schema_migrations', ...named(migrations, /^CREATE TABLE (\w+)/gm)],
+  others: named(migrations, /^CREATE (?:(?:UNIQUE )?INDEX(?: CONCURRENTLY)?|SEQUENCE) (\w+)/gm),
+  functions: named(migrations, /^CREATE (?:FUNCTION|PROCEDURE) (\w+)/gm),
+});
 
 /** This release also runs on it: processes can be replaced first. */
 export const previousVersion = 11;
 
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {
-  if (!(await requireSuitable(db.query, schema, tableNames(knownMigrations)))) {
+  if (!(await requireSuitable(db.query, schema, objectNames(knownMigrations)))) {
     throw new SynclineError('SCHEMA_MISSING', `The database has no Syncline schema "${schema}" yet.`, {
       hint: 'Run `syncline migrate` first.',
     });

@@ -5,17 +5,27 @@ type Query = <Row extends object>(text: string, values?: unknown[]) => Promise<R
 interface DatabaseTraits {
   encoding: string;
   replication_role: string;
-  /** `schema_migrations` has our columns. */
+  /** `schema_migrations` and `connections` or `sync_jobs` have our columns. */
   is_ours: boolean;
-  /** Tables with Syncline's names. */
+  /** Objects with Syncline's names. */
   taken: string[];
 }
 
-/** DB-5: throws if unusable. false: another program may own `schema_migrations`. */
+export interface ObjectNames {
+  tables: readonly string[];
+  /** Indexes and sequences share the tables' namespace. */
+  others: readonly string[];
+  functions: readonly string[];
+}
+
+/**
+ * DB-5: throws if unusable. Returns whether the tables are Syncline's: another program may own
+ * `schema_migrations`.
+ */
 export async function requireSuitable(
   query: Query,
   schema: string,
-  tableNames: readonly string[],
+  { tables, others, functions }: ObjectNames,
 ): Promise<boolean> {
   const [found] = await query<DatabaseTraits>(
     `SELECT current_setting('server_encoding') AS encoding,
@@ -25,10 +35,21 @@ export async function requireSuitable(
         WHERE n.nspname = $1 AND c.relname = 'schema_migrations' AND c.relkind = 'r'
           AND (a.attname, a.atttypid) IN (
             ('version', 'int4'::regtype), ('name', 'text'::regtype), ('applied_at', 'timestamptz'::regtype)
-          )) = 3 AS is_ours,
+          )) = 3
+         AND EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+           JOIN pg_attribute a ON a.attrelid = c.oid
+          WHERE n.nspname = $1 AND (c.relname, a.attname, a.atttypid) IN (
+            ('connections', 'provider_slug', 'text'::regtype), ('sync_jobs', 'connection_id', 'uuid'::regtype)
+          )) AS is_ours,
        ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relname = ANY ($2::text[]) ORDER BY 1) AS taken`,
-    [schema, tableNames],
+             WHERE n.nspname = $1 AND c.relname = ANY ($2::text[] || $3::text[])
+             -- A table has a type of its name.
+             UNION SELECT t.typname::text FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+             WHERE n.nspname = $1 AND t.typname = ANY ($2::text[])
+             UNION SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+             WHERE n.nspname = $1 AND p.proname = ANY ($4::text[])
+             ORDER BY 1) AS taken`,
+    [schema, tables, others, functions],
   );
   const { encoding, replication_role, is_ours, taken } = found as DatabaseTraits;
   if (encoding !== 'UTF8') {
@@ -52,7 +73,7 @@ export async function requireSuitable(
   if (!is_ours && taken.length > 0) {
     throw new SynclineError(
       'SCHEMA_FOREIGN',
-      `The schema "${schema}" contains another program's tables named like Syncline's: ${taken.join(', ')}.`,
+      `The schema "${schema}" contains another program's tables or other objects named like Syncline's: ${taken.join(', ')}.`,
       { hint: 'Set SYNCLINE_DATABASE_SCHEMA to another schema. Nothing was changed.' },
     );
   }

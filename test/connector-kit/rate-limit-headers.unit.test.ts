@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   budgetNews,
   retryAfterSeconds,
@@ -11,6 +11,10 @@ const nowMs = Date.parse('2026-03-02T09:00:00Z');
 const epoch = nowMs / 1000 + 90;
 
 describe('rate limit headers', () => {
+  // Times without a zone must not depend on the machine.
+  beforeEach(() => void vi.stubEnv('TZ', 'America/New_York'));
+  afterEach(() => void vi.unstubAllEnvs());
+
   it.each([
     ['seconds', '90'],
     ['seconds with a fraction', '90.0'],
@@ -18,7 +22,11 @@ describe('rate limit headers', () => {
     ['an epoch in milliseconds', String(epoch * 1000)],
     ['ISO-8601', '2026-03-02T09:01:30Z'],
     ['ISO-8601 with an offset', '2026-03-02T10:01:30+01:00'],
+    ['ISO-8601 without a zone, as UTC', '2026-03-02T09:01:30'],
     ['an HTTP date', 'Mon, 02 Mar 2026 09:01:30 GMT'],
+    ['an HTTP date of RFC 850', 'Monday, 02-Mar-26 09:01:30 GMT'],
+    ['an HTTP date of asctime, as GMT', 'Mon Mar  2 09:01:30 2026'],
+    ['space around it', ' 90 '],
   ])('kit: Retry-After and reset headers accept %s', (_form, value) => {
     expect(secondsUntil(value, nowMs)).toBe(90);
     expect(retryAfterSeconds(new Headers({ 'retry-after': value }), nowMs)).toBe(90);
@@ -29,7 +37,11 @@ describe('rate limit headers', () => {
     }
   });
 
-  it.each(['', ' ', 'soon', '-5', 'NaN'])('kit: Retry-After %j is ignored', (value) => {
+  it.each([
+    ...['', ' ', 'soon', '-5', 'NaN', 'Infinity'],
+    // Date.parse reads a year or a month in them.
+    ...['limit 2030', 'soon 5', 'retry 3000-1-1', '120;', 'abc-5', '2026-13-45T00:00:00Z'],
+  ])('kit: Retry-After %j is ignored', (value) => {
     expect(secondsUntil(value, nowMs)).toBeUndefined();
     expect(retryAfterSeconds(new Headers({ 'retry-after': value }), nowMs)).toBeUndefined();
   });

@@ -117,6 +117,32 @@ describe('credentials: a connection that waits for its first credential', () => 
     expect(called).toEqual([id]);
   });
 
+  it('credentials: triggers, bulk steps, pausing and resuming do not run an unauthorized connection', async () => {
+    const syncline = engine();
+    const { connections } = syncline;
+    const { id } = await connections.create({ tenantId: tenant, provider: 'github' });
+    await expect(connections.trigger(id)).rejects.toMatchObject({ code: 'CONFLICT' });
+    for (const action of ['trigger', 'resume'] as const)
+      expect(await connections.bulk({ action, filter: {} })).toMatchObject({ changed: 0, failed: [{ id }] });
+    for (const resume of [
+      () => connections.resume(id),
+      () => connections.bulk({ action: 'resume', filter: {} }),
+    ]) {
+      await connections.pause(id);
+      await resume();
+      expect(await connections.get(id)).toMatchObject({
+        ...{ status: 'needs_auth', sync: { firstActivatedAt: undefined } },
+      });
+      expect((await connections.explain(id)).sentence).toMatch(/no credential has been provided yet/);
+    }
+    await syncline.tick();
+    await syncline.drain();
+    expect(called).toEqual([]);
+    await connections.resume(id);
+    await syncline.drain();
+    expect(called).toEqual([id]);
+  });
+
   it('credentials: a connection without a credential runs if the connector requires none', async () => {
     const syncline = engine(provider({ oauth2: { ...oauth2, optional: true } }));
     const { id, status } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });

@@ -349,7 +349,7 @@ describe('the doctor on a database with problems', () => {
       finding(
         'warning',
         new RegExp(
-          `^1 job is marked as running by a worker that Syncline does not manage, unchanged for up to 3 d.*${id}`,
+          `^1 job is marked as running by a worker that Syncline does not manage, for up to 3 d.*${id}`,
         ),
         new RegExp(`syncline jobs cancel ${id}$`),
       ),
@@ -361,6 +361,17 @@ describe('the doctor on a database with problems', () => {
     expect(await findingsOf('jobs of external workers', { aheadMs: 73 * hour })).toEqual([]);
     const engine = database.engine();
     expect((await engine.tick({ at: new Date(Date.now() + hour) })).scheduled).toBe(1);
+  });
+
+  it('EXE-9: doctor reports a job of another writer by its start, also after a later hint', async () => {
+    const connection = await database.connect();
+    const started_at = new Date(Date.now() - 73 * hour).toISOString();
+    const id = await database.job(connection, { status: 'running', started_at });
+    const stuck = [finding('warning', new RegExp(`for up to 3 d.*${id}`), new RegExp(`cancel ${id}$`))];
+    expect(await findingsOf('jobs of external workers')).toEqual(stuck);
+    await database.engine().connections.trigger(connection);
+    await sql('UPDATE sync_jobs SET updated_at = now()');
+    expect(await findingsOf('jobs of external workers')).toEqual(stuck);
   });
 
   it('EXE-3: doctor reports two running jobs of a connection without the unique index', async () => {

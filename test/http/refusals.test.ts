@@ -59,6 +59,15 @@ describe('audit: refused keys and sessions', () => {
     expect(row?.text).not.toContain('correct');
   });
 
+  test('audit: a bearer token that is not a key is recorded without its text', async () => {
+    const { call } = await startService(db);
+    expect((await call('/v1/me', { key: 'correct-horse' })).status).toBe(401);
+    await until('the refusal is recorded', async () => (await refused()).length > 0);
+    expect(await refused()).toMatchObject([{ kind: 'key.refused', detail: { count: 1, prefix: null } }]);
+    const [row] = await sql<{ text: string }>(`SELECT string_agg(e::text, '') AS text FROM events e`);
+    expect(row?.text).not.toContain('horse');
+  });
+
   test('audit: a revoked key is recorded with its id, visible to its tenant', async () => {
     const { call, syncline } = await startService(db);
     const made = await syncline.keys.create({ name: 'theirs', tenantId: tenant });

@@ -4,7 +4,8 @@ import type { Lane, ReadyRow } from '../../src/store/claims.ts';
 
 const row = (slug: string, priority: number, at: string) =>
   ({ provider_slug: slug, priority, scheduled_at: new Date(at) }) as ReadyRow;
-const fullScan = { lanes: undefined, isFull: true, tookMs: 100 };
+const fullScan = { lanes: undefined, isFull: false, tookMs: 100 };
+const unused = () => Promise.reject(new Error('findLanes was called'));
 const rows = [
   row('github', 5, '2025-01-01T00:00:02Z'),
   row('github', 0, '2025-01-01T00:00:01Z'),
@@ -18,42 +19,43 @@ const lanes = [
 ];
 
 describe('claim position', () => {
-  it('claim position: a fast scan stores no position', () => {
+  it('claim position: a fast scan stores no position', async () => {
     const position = createClaimPosition();
-    position.record({ ...fullScan, rows, tookMs: 52 }, 1000);
+    await position.record({ ...fullScan, rows, tookMs: 52 }, 1000, unused);
     expect(position.resumeFrom(1000)).toBeUndefined();
   });
 
-  it('claim position: a slow full scan is not repeated for 20 times its duration', () => {
+  it('claim position: a slow full scan is not repeated for 20 times its duration', async () => {
     const position = createClaimPosition();
-    position.record({ ...fullScan, rows }, 1000);
+    await position.record({ ...fullScan, rows }, 1000, unused);
     expect(position.resumeFrom(1000)).toEqual(lanes);
     expect(position.resumeFrom(2999)).toEqual(lanes);
     expect(position.resumeFrom(3000)).toBeUndefined();
   });
 
-  it('claim position: each claim advances the lanes of its jobs, but not the time of the full scan', () => {
+  it('claim position: each claim advances the lanes of its jobs, but not the time of the full scan', async () => {
     const position = createClaimPosition();
-    position.record({ ...fullScan, rows }, 1000);
+    await position.record({ ...fullScan, rows }, 1000, unused);
     const next = [row('slack', 0, '2025-01-01T00:00:09Z')];
-    position.record({ lanes, rows: next, isFull: true, tookMs: 60 }, 2000);
+    await position.record({ lanes, rows: next, isFull: true, tookMs: 60 }, 2000, unused);
     const moved = { ...(lanes[2] as Lane), from: '2025-01-01T00:00:09.000Z' };
     expect(position.resumeFrom(2999)).toEqual([lanes[0], lanes[1], moved]);
     expect(position.resumeFrom(3000)).toBeUndefined();
   });
 
-  it('claim position: a short batch triggers a full rescan', () => {
+  it('claim position: a short batch triggers a full rescan', async () => {
     const position = createClaimPosition();
-    position.record({ ...fullScan, rows }, 1000);
-    position.record({ lanes, rows: [], isFull: false, tookMs: 1 } satisfies ClaimScan, 1001);
+    await position.record({ ...fullScan, rows }, 1000, unused);
+    await position.record({ lanes, rows: [], isFull: false, tookMs: 1 } satisfies ClaimScan, 1001, unused);
     expect(position.resumeFrom(1002)).toBeUndefined();
   });
 
-  it('claim position: a time that ISO-8601 cannot express becomes -infinity', () => {
+  it('claim position: a time that ISO-8601 cannot express becomes -infinity', async () => {
     const position = createClaimPosition();
-    position.record(
+    await position.record(
       { ...fullScan, rows: [{ ...row('github', 0, ''), scheduled_at: new Date(-8.64e15) }] },
       1000,
+      unused,
     );
     expect(position.resumeFrom(1000)).toEqual([{ slug: 'github', priority: 0, from: '-infinity' }]);
   });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Ports } from '../../src/platform/ports.ts';
 import { testPorts } from '../support/clock.ts';
 import { connector } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
@@ -10,7 +11,7 @@ const { sql, job, connect } = database;
 beforeEach(() => database.empty());
 
 /** An engine at noon, with concurrency 1, whose connectors record the jobs they run. */
-function recordingEngine(providers = ['github']) {
+function recordingEngine(providers = ['github'], more: Partial<Ports> = {}) {
   const ran: string[] = [];
   const connectors = providers.map((provider) =>
     connector(({ job }) => {
@@ -20,8 +21,16 @@ function recordingEngine(providers = ['github']) {
   );
   const { log, lines } = recordingLogger('warn');
   const ports = testPorts();
-  const engine = database.engine({ ports, connectors, logger: log, executor: { concurrency: 1 } });
+  const engine = database.engine({
+    ...{ ports: { ...ports, ...more }, connectors, logger: log, executor: { concurrency: 1 } },
+  });
   return { engine, ran, lines, ports };
+}
+
+/** Every scan takes 60 ms. */
+function slowClock(): Pick<Ports, 'monotonicMs'> {
+  let ms = 0;
+  return { monotonicMs: () => (ms += 60) };
 }
 
 async function addProvider(slug: string): Promise<void> {
@@ -136,6 +145,22 @@ describe('EXE-2: order', () => {
     expect(ran).toEqual(expected.map((row) => row.id));
   });
 
+  it('EXE-2: the order holds across providers and priorities also after a slow scan', async () => {
+    const expected: string[] = [];
+    for (const priority of [5, 0])
+      for (const second of [1, 2, 3])
+        for (const slug of ['github', 'slack'])
+          expected.push(
+            await job(await connectTo(slug), {
+              ...{ provider_slug: slug, priority },
+              scheduled_at: `2025-01-01T10:00:0${second}.${slug === 'slack' ? 5 : 0}Z`,
+            }),
+          );
+    const { engine, ran } = recordingEngine(['github', 'slack'], slowClock());
+    await engine.drain();
+    expect(ran).toEqual(expected);
+  });
+
   it('EXE-2: infinite timestamps sort first and last', async () => {
     const soon = await job(await connect(), { scheduled_at: '1999-01-01' });
     const first = await job(await connect(), { scheduled_at: '-infinity' });
@@ -171,6 +196,31 @@ describe('EXE-2: order', () => {
     await until('three have run', async () => ran.length >= 3);
     await engine.stop();
     expect(ran.slice(0, 3)).toEqual([highest, earliest, ready]);
+  });
+
+  it('EXE-2: a notified executor knows of backoffs that ended since its last look', async () => {
+    const { engine, ran } = recordingEngine();
+    await engine.start({ roles: ['executor'] });
+    const expected: string[] = [];
+    for (let round = 1; round <= 5; round++) {
+      const [low, high] = [await connect(), await connect()];
+      const insert = (id: string, columns: string, values: string) =>
+        `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at${columns})
+         VALUES ('${tenant}', 'github', '${id}', 'incremental', '2025-01-01T11:00:00Z'${values});`;
+      // One transaction.
+      await sql(
+        insert(low, '', '') +
+          insert(high, ', priority, retry_after', `, 9, '2025-01-01T11:59:00Z'`) +
+          `SELECT wake_executors('jobs')`,
+      );
+      await until('both have run', async () => ran.length === 2 * round);
+      const [first, second] = await sql<{ id: string }>(
+        'SELECT id FROM sync_jobs WHERE connection_id = ANY ($1) ORDER BY priority DESC',
+        [[low, high]],
+      );
+      expected.push(first?.id as string, second?.id as string);
+    }
+    expect(ran).toEqual(expected);
   });
 
   it('EXE-2: a retried job is ordered by scheduled_at, not by retry_after', async () => {

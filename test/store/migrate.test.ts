@@ -102,10 +102,13 @@ describe('migrations', () => {
   });
 
   it('migrate: a failed migration is rolled back', async () => {
-    await database.sql(
-      'CREATE SCHEMA half; CREATE FUNCTION half.wake_executors(reason text) RETURNS void LANGUAGE sql AS $$$$',
-    );
-    await expect(engine('half').migrate()).rejects.toThrow();
+    await database.sql('CREATE SCHEMA half');
+    const { config } = engine('half');
+    const failing = { version: 11, name: '0011_failing', sql: 'SELECT 1 / 0' };
+    const migrations = [...knownMigrations.slice(0, 1), failing];
+    await expect(
+      migrate(config.database, { ports: systemPorts, onProgress: () => {}, migrations }),
+    ).rejects.toThrow('division by zero');
     expect(await database.sql(`SELECT tablename FROM pg_tables WHERE schemaname = 'half'`)).toEqual([]);
   });
 
@@ -120,6 +123,19 @@ describe('migrations', () => {
       'CREATE TABLE rails.schema_migrations (version varchar PRIMARY KEY); CREATE TABLE rails.connections (id int)',
       'connections, schema_migrations',
     ],
+    [
+      'versions',
+      `CREATE TABLE versions.schema_migrations (version int PRIMARY KEY, name text, applied_at timestamptz);
+       CREATE TABLE versions.connections (id int); INSERT INTO versions.schema_migrations VALUES (17, 'users')`,
+      'connections, schema_migrations',
+    ],
+    [
+      'others',
+      `CREATE SEQUENCE others.feed_position; CREATE DOMAIN others.signals AS int;
+       CREATE TABLE others.users (id int); CREATE INDEX idx_events_key ON others.users (id);
+       CREATE FUNCTION others.parse_instant(value text) RETURNS timestamptz LANGUAGE sql AS 'SELECT now()'`,
+      'feed_position, idx_events_key, parse_instant, signals',
+    ],
   ])(
     'DB-5: rejects a schema with tables of another program and changes nothing (%s)',
     async (schema, tables, names) => {
@@ -131,7 +147,7 @@ describe('migrations', () => {
       const before = await relations();
       const refusal = {
         code: 'SCHEMA_FOREIGN',
-        message: `The schema "${schema}" contains another program's tables named like Syncline's: ${names}.`,
+        message: `The schema "${schema}" contains another program's tables or other objects named like Syncline's: ${names}.`,
         hint: expect.stringContaining('SYNCLINE_DATABASE_SCHEMA'),
       };
       await expect(engine(schema).migrate()).rejects.toMatchObject(refusal);

@@ -2,6 +2,7 @@ import { type Recorder, requireAuditNote } from '../../caller/audit.ts';
 import type { Caller } from '../../caller/caller.ts';
 import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
 import type { Config } from '../../config/settings.ts';
+import type { Connector } from '../../contract/connector.ts';
 import { invalidArgument, SynclineError } from '../../contract/errors.ts';
 import { jobTypes } from '../../contract/states.ts';
 import { retryLockTimeouts } from '../../credentials/index.ts';
@@ -27,6 +28,7 @@ import { formatInstant } from '../../values/instant.ts';
 import { maxResult } from '../../values/limits.ts';
 import { connectionEventFromRow } from '../model.ts';
 import type { ConnectionControl } from './api.ts';
+import { waitsForConsent } from './consent.ts';
 import { explain, explainDeletion } from './explain.ts';
 import { type Connection, connectionFromRow } from './model.ts';
 import { recordedCursor } from './recorded-cursor.ts';
@@ -37,20 +39,24 @@ export function createControl({
   db,
   config,
   ports,
+  connectors,
   caller,
   record,
   continueDeletions,
   stopping,
   lockTimeoutMs,
+  isBulk = false,
 }: {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
+  connectors: ReadonlyMap<string, Connector>;
   caller: Caller;
   record: Recorder;
   continueDeletions: () => void;
   stopping: AbortSignal;
   lockTimeoutMs?: number;
+  isBulk?: boolean;
 }): ConnectionControl {
   return {
     async trigger(id, options = {}) {
@@ -82,6 +88,15 @@ export function createControl({
     async resume(id, note = {}) {
       return change(id, async (tx, row, now) => {
         if (row.status === 'active') return changed(tx, id);
+        if (waitsForConsent(row, connectors.get(row.provider_slug))) {
+          if (row.status !== 'needs_auth') {
+            await setConnectionStatus(tx, now, [id], row.status, 'needs_auth');
+            await record(tx, now, { ...subjectOf(row), kind: 'connection.resumed' }, note);
+            return changed(tx, id);
+          }
+          // Only a request for this connection runs it without a credential.
+          if (isBulk) throw noConsent(id);
+        }
         await activateConnections(tx, now, [id], formatInstant(now.getTime()));
         await record(tx, now, { ...subjectOf(row), kind: 'connection.resumed' }, note);
         if (row.status === 'needs_auth')
@@ -249,6 +264,11 @@ function storableCursor(cursor: unknown): unknown {
   requireSmall('cursor', cursor, maxResult.cursorBytes);
   return cursor;
 }
+
+const noConsent = (id: string) =>
+  new SynclineError('CONFLICT', `Connection ${id} waits for its first consent or credential.`, {
+    hint: 'Send its owner an authorization link, or attach a credential.',
+  });
 
 const isRunning = ({ status }: { status: string }) => status === 'running';
 

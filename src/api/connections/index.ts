@@ -25,6 +25,7 @@ import { historyKey, keyInHistory } from '../jobs/index.ts';
 import type { ConnectionsApi } from './api.ts';
 import { createBulk } from './bulk.ts';
 import { changeConfig } from './config.ts';
+import { needsCredential } from './consent.ts';
 import { createControl } from './control.ts';
 import { listPage, recentOf, requireFilter } from './list.ts';
 import { connectionFromRow } from './model.ts';
@@ -58,9 +59,9 @@ export function createConnections({
   continueDeletions: () => void;
   stopping: AbortSignal;
 }): Omit<ConnectionsApi, 'repairSchedule'> {
-  const shared = { db, config, ports, caller, record, continueDeletions, stopping };
+  const shared = { db, config, ports, connectors, caller, record, continueDeletions, stopping };
   const control = createControl(shared);
-  const bulkControl = createControl({ ...shared, lockTimeoutMs: bulkLockTimeoutMs });
+  const bulkControl = createControl({ ...shared, lockTimeoutMs: bulkLockTimeoutMs, isBulk: true });
   return {
     ...control,
 
@@ -177,6 +178,3 @@ export function createConnections({
     },
   };
 }
-
-const needsCredential = (connector: Connector | undefined) =>
-  connector?.oauth2 !== undefined && !connector.oauth2.optional;

@@ -20,13 +20,13 @@ export function findOrphans(tx: Queryable, before: Date): Promise<{ id: string; 
 }
 
 const findForeignRunsSql = sql<{ id: string; since: Date }>`
-  SELECT id, greatest(updated_at, started_at) AS since FROM (
+  SELECT id, coalesce(started_at, updated_at) AS since FROM (
     SELECT id, updated_at, started_at FROM :schema.sync_jobs WHERE status = 'running' AND process_id IS NULL
     LIMIT 10000) j
-  WHERE greatest(updated_at, started_at) < :before
+  WHERE coalesce(started_at, updated_at) < :before
   ORDER BY since LIMIT ${maxFound + 1}`;
 
-/** Of other workers, unchanged since `before`. */
+/** Of other workers, started before `before`: Syncline's triggers and hints also change `updated_at`. */
 export async function findForeignRuns(tx: Queryable, before: Date): Promise<{ id: string; since: Date }[]> {
   return findForeignRunsSql.all(tx, { before });
 }
