@@ -11,6 +11,28 @@ interface DatabaseTraits {
   taken: string[];
 }
 
+const findTraitsText = `SELECT current_setting('server_encoding') AS encoding,
+     current_setting('session_replication_role') AS replication_role,
+     (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       JOIN pg_attribute a ON a.attrelid = c.oid
+      WHERE n.nspname = $1 AND c.relname = 'schema_migrations' AND c.relkind = 'r'
+        AND (a.attname, a.atttypid) IN (
+          ('version', 'int4'::regtype), ('name', 'text'::regtype), ('applied_at', 'timestamptz'::regtype)
+        )) = 3
+       AND EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE n.nspname = $1 AND (c.relname, a.attname, a.atttypid) IN (
+          ('connections', 'provider_slug', 'text'::regtype), ('sync_jobs', 'connection_id', 'uuid'::regtype)
+        )) AS is_ours,
+     ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+           WHERE n.nspname = $1 AND c.relname = ANY ($2::text[] || $3::text[])
+           -- A table has a type of its name.
+           UNION SELECT t.typname::text FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+           WHERE n.nspname = $1 AND t.typname = ANY ($2::text[])
+           UNION SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+           WHERE n.nspname = $1 AND p.proname = ANY ($4::text[])
+           ORDER BY 1) AS taken`;
+
 export interface ObjectNames {
   tables: readonly string[];
   /** Indexes and sequences share the tables' namespace. */
@@ -27,30 +49,7 @@ export async function requireSuitable(
   schema: string,
   { tables, others, functions }: ObjectNames,
 ): Promise<boolean> {
-  const [found] = await query<DatabaseTraits>(
-    `SELECT current_setting('server_encoding') AS encoding,
-       current_setting('session_replication_role') AS replication_role,
-       (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-         JOIN pg_attribute a ON a.attrelid = c.oid
-        WHERE n.nspname = $1 AND c.relname = 'schema_migrations' AND c.relkind = 'r'
-          AND (a.attname, a.atttypid) IN (
-            ('version', 'int4'::regtype), ('name', 'text'::regtype), ('applied_at', 'timestamptz'::regtype)
-          )) = 3
-         AND EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-           JOIN pg_attribute a ON a.attrelid = c.oid
-          WHERE n.nspname = $1 AND (c.relname, a.attname, a.atttypid) IN (
-            ('connections', 'provider_slug', 'text'::regtype), ('sync_jobs', 'connection_id', 'uuid'::regtype)
-          )) AS is_ours,
-       ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relname = ANY ($2::text[] || $3::text[])
-             -- A table has a type of its name.
-             UNION SELECT t.typname::text FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
-             WHERE n.nspname = $1 AND t.typname = ANY ($2::text[])
-             UNION SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-             WHERE n.nspname = $1 AND p.proname = ANY ($4::text[])
-             ORDER BY 1) AS taken`,
-    [schema, tables, others, functions],
-  );
+  const [found] = await query<DatabaseTraits>(findTraitsText, [schema, tables, others, functions]);
   const { encoding, replication_role, is_ours, taken } = found as DatabaseTraits;
   if (encoding !== 'UTF8') {
     throw new SynclineError(

@@ -38,7 +38,7 @@ async function pinDeadEntries(): Promise<pg.Client> {
 }
 
 /** The claim rounds of a registered process, and the errors that the server sent. */
-async function openRounds(maxLookMs?: number) {
+async function openRounds(maxQueryMs?: number) {
   const { config } = loadConfig({ options: { database: database.url, executor: { pollIntervalMs } } });
   const errorCodes: (string | undefined)[] = [];
   const ports: Ports = {
@@ -85,7 +85,7 @@ async function openRounds(maxLookMs?: number) {
     },
     isListening: () => true,
     start: (claimed) => void started.push(claimed),
-    ...(maxLookMs !== undefined && { maxLookMs }),
+    ...(maxQueryMs !== undefined && { maxQueryMs }),
   });
   return { rounds, started, errorCodes, lines };
 }
