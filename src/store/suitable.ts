@@ -72,7 +72,8 @@ export async function requireSuitable(
   if (!is_ours && taken.length > 0) {
     throw new SynclineError(
       'SCHEMA_FOREIGN',
-      `The schema "${schema}" contains another program's tables or other objects named like Syncline's: ${taken.join(', ')}.`,
+      `The schema "${schema}" contains another program's tables or other objects named like Syncline's: ` +
+        `${taken.join(', ')}.`,
       { hint: 'Set SYNCLINE_DATABASE_SCHEMA to another schema. Nothing was changed.' },
     );
   }

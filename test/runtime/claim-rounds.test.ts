@@ -104,7 +104,7 @@ describe('DB-4: the look for the next due job beside an old snapshot', () => {
       expect(await rounds.runOnce()).toBe(0);
       expect(started.at(-1)?.id).toBe(id);
     }
-    expect(lines.filter(({ msg }) => msg.includes('look for the next due job'))).toMatchObject([
+    expect(lines.filter(({ msg }) => msg.includes('query for the next due job'))).toMatchObject([
       { level: 'warn', limit_ms: 1, poll_ms: pollIntervalMs },
     ]);
   });
