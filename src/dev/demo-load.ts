@@ -1,8 +1,10 @@
 import { SynclineError } from '../contract/errors.ts';
+import type { Queryable } from '../store/database.ts';
+import { sql, unnest } from '../store/sql.ts';
 import type { Syncline } from '../syncline.ts';
 import { demoProviders } from './demo-accounts.ts';
 import { type DemoHolder, demoCredentials } from './demo-credentials.ts';
-import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
+import { withDemoDatabase } from './demo-database.ts';
 
 export interface LoadOptions {
   connections: number;
@@ -30,18 +32,21 @@ export async function addLoad(syncline: Syncline, options: LoadOptions): Promise
       const size = Math.min(insertBatchSize, connections - done);
       const rows = Array.from({ length: size }, (_, i) => rowOf(first, done + i, tenantIds, options));
       const credentialIds = await Promise.all(rows.map(credentialOf));
-      await insert(database, rows, credentialIds, options.nowMs);
+      await insertSql.all(database, {
+        r: rows.map((row, i) => ({ ...row, credentialId: credentialIds[i] })),
+        now: new Date(options.nowMs),
+      });
       done += size;
       onProgress(done);
     }
   });
 }
 
-async function demoTenantIds({ client, schema }: DemoDatabase): Promise<string[]> {
-  const { rows } = await client.query<{ tenant_id: string }>(
-    `SELECT DISTINCT tenant_id FROM ${schema}.connections WHERE metadata @> '{"demo": true}'
-     ORDER BY tenant_id`,
-  );
+const findDemoTenantsSql = sql<{ tenant_id: string }>`
+  SELECT DISTINCT tenant_id FROM :schema.connections WHERE metadata @> '{"demo": true}' ORDER BY tenant_id`;
+
+async function demoTenantIds(database: Queryable): Promise<string[]> {
+  const rows = await findDemoTenantsSql.all(database);
   if (rows.length === 0)
     throw new SynclineError('NOT_FOUND', 'There is no demo in this database.', {
       hint: 'Start `syncline dev` without a configured database, and run this in the same directory.',
@@ -54,13 +59,11 @@ async function registerProviders({ providers }: Syncline): Promise<void> {
   for (const { slug, displayName } of demoProviders) await providers.register({ slug, displayName });
 }
 
-async function highestNumber({ client, schema }: DemoDatabase): Promise<number> {
-  const { rows } = await client.query<{ highest: number }>(
-    `SELECT coalesce(max(substring(external_id FROM '^load-(\\d{1,9})$')::int), 0) AS highest
-     FROM ${schema}.connections WHERE ${loadConnections}`,
-  );
-  return rows[0]?.highest ?? 0;
-}
+const findHighestSql = sql<{ highest: number }>`
+  SELECT coalesce(max(substring(external_id FROM '^load-([0-9]{1,9})$')::int), 0) AS highest
+  FROM :schema.connections WHERE ${loadConnections}`;
+
+const highestNumber = async (database: Queryable) => (await findHighestSql.first(database))?.highest ?? 0;
 
 interface LoadRow extends DemoHolder {
   externalId: string;
@@ -89,29 +92,18 @@ function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptio
   };
 }
 
-async function insert(
-  { client, schema }: DemoDatabase,
-  rows: LoadRow[],
-  credentialIds: string[],
-  nowMs: number,
-): Promise<void> {
-  await client.query(
-    `INSERT INTO ${schema}.connections
-       (tenant_id, provider_slug, external_id, metadata, config, credential_id, created_at, updated_at)
-     SELECT tenant_id, provider, external_id, metadata, config, credential_id, $7, $7
-     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::jsonb[], $6::uuid[])
-       AS r (tenant_id, provider, external_id, metadata, config, credential_id)`,
-    [
-      rows.map((row) => row.tenantId),
-      rows.map((row) => row.provider),
-      rows.map((row) => row.externalId),
-      rows.map((row) => row.metadata),
-      rows.map((row) => row.config),
-      credentialIds,
-      new Date(nowMs),
-    ],
-  );
-}
+const insertSql = sql<object>`
+  INSERT INTO :schema.connections
+    (tenant_id, provider_slug, external_id, metadata, config, credential_id, created_at, updated_at)
+  SELECT tenant_id, provider, external_id, metadata, config, credential_id, :now, :now
+  FROM ${unnest('r', {
+    tenantId: 'uuid',
+    provider: 'text',
+    externalId: 'text',
+    metadata: 'jsonb',
+    config: 'jsonb',
+    credentialId: 'uuid',
+  })}`;
 
 export async function removeLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
@@ -125,25 +117,26 @@ export async function removeLoad(syncline: Syncline, onProgress: (done: number) 
 }
 
 /** The engine's lock order: connections by id. */
-async function removeBatch({ client, schema }: DemoDatabase): Promise<number> {
-  await client.query('BEGIN');
+const lockBatchSql = sql<{ id: string; credential_id: string | null }>`
+  SELECT id, credential_id FROM :schema.connections WHERE ${loadConnections}
+  ORDER BY id LIMIT ${deleteBatchSize} FOR UPDATE`;
+
+const deleteConnectionsSql = sql<object>`DELETE FROM :schema.connections WHERE id = ANY (:ids::uuid[])`;
+
+const deleteUnusedCredentialsSql = sql<object>`
+  DELETE FROM :schema.credentials c WHERE id = ANY (:ids::uuid[]) AND name LIKE 'load-%'
+    AND NOT EXISTS (SELECT FROM :schema.connections WHERE credential_id = c.id)`;
+
+async function removeBatch(database: Queryable): Promise<number> {
+  await database.query('BEGIN');
   try {
-    const { rows } = await client.query<{ id: string; credential_id: string | null }>(
-      `SELECT id, credential_id FROM ${schema}.connections WHERE ${loadConnections}
-       ORDER BY id LIMIT ${deleteBatchSize} FOR UPDATE`,
-    );
-    await client.query(`DELETE FROM ${schema}.connections WHERE id = ANY ($1::uuid[])`, [
-      rows.map((row) => row.id),
-    ]);
-    await client.query(
-      `DELETE FROM ${schema}.credentials c WHERE id = ANY ($1::uuid[]) AND name LIKE 'load-%'
-         AND NOT EXISTS (SELECT FROM ${schema}.connections WHERE credential_id = c.id)`,
-      [rows.map((row) => row.credential_id)],
-    );
-    await client.query('COMMIT');
+    const rows = await lockBatchSql.all(database);
+    await deleteConnectionsSql.all(database, { ids: rows.map((row) => row.id) });
+    await deleteUnusedCredentialsSql.all(database, { ids: rows.map((row) => row.credential_id) });
+    await database.query('COMMIT');
     return rows.length;
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {});
+    await database.query('ROLLBACK').catch(() => {});
     throw error;
   }
 }

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import type { Queryable } from '../store/database.ts';
+import { sql, unnest } from '../store/sql.ts';
 import type { Syncline } from '../syncline.ts';
 import { type DemoAccount, demoAccounts, demoProviders, demoTenants } from './demo-accounts.ts';
 import { demoCredentials } from './demo-credentials.ts';
-import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
+import { withDemoDatabase } from './demo-database.ts';
 
 const demo = { actor: 'demo' };
 
+const findTenantSql = sql<object>`SELECT FROM :schema.tenants LIMIT 1`;
+
 export async function makeDemo(syncline: Syncline, nowMs: number): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
-    const { rows } = await database.client.query(`SELECT FROM ${database.schema}.tenants LIMIT 1`);
-    if (rows.length > 0) return 0;
+    if (await findTenantSql.first(database)) return 0;
 
     for (const { slug, displayName } of demoProviders)
       await syncline.providers.register({ slug, displayName, authType: 'api_key' });
@@ -38,15 +41,16 @@ export async function makeDemo(syncline: Syncline, nowMs: number): Promise<numbe
   });
 }
 
+const findOutdatedSql = sql<object>`
+  SELECT FROM :schema.connections
+  WHERE metadata @> '{"demo": true}' AND config ?& '{account,token}' LIMIT 1`;
+
 /** Earlier versions kept tokens in `config`. */
 export function isOutdated(syncline: Syncline): Promise<boolean> {
-  return withDemoDatabase(syncline, async ({ client, schema }) => {
-    const { rows } = await client.query(
-      `SELECT FROM ${schema}.connections
-       WHERE metadata @> '{"demo": true}' AND config ?& '{account,token}' LIMIT 1`,
-    );
-    return rows.length > 0;
-  });
+  return withDemoDatabase(
+    syncline,
+    async (database) => (await findOutdatedSql.first(database)) !== undefined,
+  );
 }
 
 /** 9 s early, because jitter is added. */
@@ -98,23 +102,20 @@ function runsBefore(nextRunMs: number, connectionId: string, intervalSeconds: nu
   }));
 }
 
-async function insertPastRuns({ client, schema }: DemoDatabase, runs: PastRun[]): Promise<void> {
-  await client.query(
-    `INSERT INTO ${schema}.sync_jobs
-       (id, tenant_id, provider_slug, connection_id, job_type, status,
-        scheduled_at, started_at, finished_at, created_at, updated_at)
-     SELECT r.id, tenant_id, provider_slug, c.id, 'incremental', 'succeeded',
-       began, began, ended, began, ended
-     FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[])
-       AS r (id, connection_id, began, ended)
-     JOIN ${schema}.connections c ON c.id = r.connection_id`,
-    [
-      runs.map((run) => uuidAt(run.endedMs - runMs)),
-      runs.map((run) => run.connectionId),
-      runs.map((run) => new Date(run.endedMs - runMs)),
-      runs.map((run) => new Date(run.endedMs)),
-    ],
-  );
+const insertPastRunsSql = sql<object>`
+  INSERT INTO :schema.sync_jobs
+    (id, tenant_id, provider_slug, connection_id, job_type, status,
+     scheduled_at, started_at, finished_at, created_at, updated_at)
+  SELECT r.id, tenant_id, provider_slug, c.id, 'incremental', 'succeeded', began, began, ended, began, ended
+  FROM ${unnest('r', { id: 'uuid', connectionId: 'uuid', began: 'timestamptz', ended: 'timestamptz' })}
+  JOIN :schema.connections c ON c.id = r.connection_id`;
+
+async function insertPastRuns(database: Queryable, runs: PastRun[]): Promise<void> {
+  const rows = runs.map(({ connectionId, endedMs }) => {
+    const beganMs = endedMs - runMs;
+    return { id: uuidAt(beganMs), connectionId, began: new Date(beganMs), ended: new Date(endedMs) };
+  });
+  await insertPastRunsSql.all(database, { r: rows });
 }
 
 /** A UUIDv7 of that time: lists sort by id. */

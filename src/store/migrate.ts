@@ -118,16 +118,15 @@ function migrateSome(config: Config['database'], step: Step): Promise<Outcome> {
 
 const lockPollMs = 250;
 
+const tryLockText = 'SELECT pg_try_advisory_xact_lock(hashtext($1), hashtext($2)) AS locked';
+
 /**
  * Polls: a waiting statement holds a snapshot, for which the holder's CREATE INDEX CONCURRENTLY would wait.
  */
 async function beginAlone(client: pg.Client, schema: string, { ports, signal }: Step): Promise<void> {
   for (;;) {
     await client.query(beginText(client, false, unlimited));
-    const { rows } = await client.query<{ locked: boolean }>(
-      'SELECT pg_try_advisory_xact_lock(hashtext($1), hashtext($2)) AS locked',
-      ['syncline migrate', schema],
-    );
+    const { rows } = await client.query<{ locked: boolean }>(tryLockText, ['syncline migrate', schema]);
     if (rows[0]?.locked) return;
     await client.query('ROLLBACK');
     signal.throwIfAborted();
@@ -135,19 +134,20 @@ async function beginAlone(client: pg.Client, schema: string, { ports, signal }: 
   }
 }
 
+const findHoldersText = `SELECT format('session %s (%s) on %s', l.pid, coalesce(nullif(a.application_name, ''), a.usename, '?'),
+      string_agg(DISTINCT c.relname, ', ' ORDER BY c.relname)) AS holder
+  FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+  WHERE l.granted AND l.pid <> pg_backend_pid() AND n.nspname = $1 AND c.relkind IN ('r', 'p')
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  GROUP BY l.pid, a.application_name, a.usename, a.xact_start ORDER BY a.xact_start LIMIT 5`;
+
 async function findHolders(client: pg.Client, schema: string): Promise<string[]> {
-  const { rows } = await client.query<{ holder: string }>(
-    `SELECT format('session %s (%s) on %s', l.pid, coalesce(nullif(a.application_name, ''), a.usename, '?'),
-         string_agg(DISTINCT c.relname, ', ' ORDER BY c.relname)) AS holder
-     FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
-       LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-     WHERE l.granted AND l.pid <> pg_backend_pid() AND n.nspname = $1 AND c.relkind IN ('r', 'p')
-       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-     GROUP BY l.pid, a.application_name, a.usename, a.xact_start ORDER BY a.xact_start LIMIT 5`,
-    [schema],
-  );
+  const { rows } = await client.query<{ holder: string }>(findHoldersText, [schema]);
   return rows.map(({ holder }) => holder);
 }
+
+const addVersionText = 'INSERT INTO schema_migrations (version, name) VALUES ($1, $2)';
 
 async function applySome(client: pg.Client, config: Config['database'], step: Step): Promise<Outcome> {
   const { schema } = config;
@@ -171,16 +171,17 @@ async function applySome(client: pg.Client, config: Config['database'], step: St
     const startedMs = ports.monotonicMs();
     if (alone === 0) await runCommands(config, migration, onProgress);
     else await client.query(textWithin(migration));
-    await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [version, name]);
+    await client.query(addVersionText, [version, name]);
     steps.push({ name, durationMs: Math.round(ports.monotonicMs() - startedMs) });
   }
   return { steps, isComplete: some.length === pending.length };
 }
 
-const setLockTimeout = (client: pg.Client, ms: number) =>
-  client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(ms)]);
+const setLockTimeoutText = `SELECT set_config('lock_timeout', $1, true)`;
 
-const hotTables = 'connections, sync_jobs, signals, feed';
+const setLockTimeout = (client: pg.Client, ms: number) => client.query(setLockTimeoutText, [String(ms)]);
+
+const lockHotTablesText = 'LOCK TABLE connections, sync_jobs, signals, feed IN ACCESS EXCLUSIVE MODE';
 /** Per table: in total below deadlock_timeout (1 s), so no writer becomes the victim. */
 const hotLockTimeoutMs = 200;
 
@@ -190,7 +191,7 @@ async function lockHotTables(client: pg.Client, { ports, signal, lockTimeoutMs }
   await setLockTimeout(client, Math.min(hotLockTimeoutMs, lockTimeoutMs));
   await client.query('SAVEPOINT unlocked');
   const lock = () =>
-    client.query(`LOCK TABLE ${hotTables} IN ACCESS EXCLUSIVE MODE`).catch(async (error: unknown) => {
+    client.query(lockHotTablesText).catch(async (error: unknown) => {
       await client.query('ROLLBACK TO unlocked');
       throw error;
     });
@@ -229,36 +230,39 @@ function runCommands(
   });
 }
 
+const findSchemaText = 'SELECT FROM pg_namespace WHERE nspname = $1';
+
 async function enterSchema(client: pg.Client, schema: string): Promise<void> {
   const quoted = pg.escapeIdentifier(schema);
   // IF NOT EXISTS needs CREATE even for an existing schema.
-  const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
+  const { rows } = await client.query(findSchemaText, [schema]);
   if (rows.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
   await client.query(`SET LOCAL search_path TO ${quoted}, pg_temp`);
 }
 
+const createVersionsText = `CREATE TABLE schema_migrations (
+    version integer PRIMARY KEY,
+    name text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+  )`;
+
 async function createVersions(client: pg.Client): Promise<number> {
-  await client.query(
-    `CREATE TABLE schema_migrations (
-       version integer PRIMARY KEY,
-       name text NOT NULL,
-       applied_at timestamptz NOT NULL DEFAULT now()
-     )`,
-  );
+  await client.query(createVersionsText);
   return 0;
 }
 
+const currentVersionText = 'SELECT coalesce(max(version), 0) AS version FROM schema_migrations';
+
 async function currentVersion(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ version: number }>(
-    'SELECT coalesce(max(version), 0) AS version FROM schema_migrations',
-  );
+  const { rows } = await client.query<{ version: number }>(currentVersionText);
   return rows[0]?.version ?? 0;
 }
 
 function needsDirectConnection(schema: string, name: string): SynclineError {
   return new SynclineError(
     'DATABASE_UNSUITABLE',
-    `The migration ${name} of schema "${schema}" runs outside a transaction, which a transaction pooler does not allow.`,
+    `The migration ${name} of schema "${schema}" runs outside a transaction, which a transaction pooler ` +
+      'does not allow.',
     { hint: 'Run `syncline migrate` with the address of the Postgres server as SYNCLINE_DATABASE_URL.' },
   );
 }

@@ -11,25 +11,24 @@ interface DatabaseTraits {
   taken: string[];
 }
 
+const findTraitsText = `SELECT current_setting('server_encoding') AS encoding,
+    current_setting('session_replication_role') AS replication_role,
+    (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      JOIN pg_attribute a ON a.attrelid = c.oid
+     WHERE n.nspname = $1 AND c.relname = 'schema_migrations' AND c.relkind = 'r'
+       AND (a.attname, a.atttypid) IN (
+         ('version', 'int4'::regtype), ('name', 'text'::regtype), ('applied_at', 'timestamptz'::regtype)
+       )) = 3 AS is_ours,
+    ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+          WHERE n.nspname = $1 AND c.relname = ANY ($2::text[]) ORDER BY 1) AS taken`;
+
 /** DB-5: throws if unusable. false: another program may own `schema_migrations`. */
 export async function requireSuitable(
   query: Query,
   schema: string,
   tableNames: readonly string[],
 ): Promise<boolean> {
-  const [found] = await query<DatabaseTraits>(
-    `SELECT current_setting('server_encoding') AS encoding,
-       current_setting('session_replication_role') AS replication_role,
-       (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-         JOIN pg_attribute a ON a.attrelid = c.oid
-        WHERE n.nspname = $1 AND c.relname = 'schema_migrations' AND c.relkind = 'r'
-          AND (a.attname, a.atttypid) IN (
-            ('version', 'int4'::regtype), ('name', 'text'::regtype), ('applied_at', 'timestamptz'::regtype)
-          )) = 3 AS is_ours,
-       ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relname = ANY ($2::text[]) ORDER BY 1) AS taken`,
-    [schema, tableNames],
-  );
+  const [found] = await query<DatabaseTraits>(findTraitsText, [schema, tableNames]);
   const { encoding, replication_role, is_ours, taken } = found as DatabaseTraits;
   if (encoding !== 'UTF8') {
     throw new SynclineError(

@@ -168,17 +168,22 @@ function statementOf(node: Node): Node | undefined {
   return isQuery ? (node['arguments'] as Node[])[0] : undefined;
 }
 
-/** First arguments of `.query(…)`; with `isLiteralAllowed`, only those that are not literals. */
+/** First arguments of `.query(…)`; with `isLiteralAllowed`, neither literals nor constants of the file. */
 export function sentTexts(file: string, text: string, isLiteralAllowed: boolean): Insertion[] {
   const found: Insertion[] = [];
+  const program = parsed(file, text);
+  const constants = topLevelConstants(program);
   function visit(node: Node): void {
     const statement = statementOf(node);
-    const isLiteral = statement?.type === 'TemplateLiteral' || statement?.type === 'Literal';
+    const isLiteral =
+      statement?.type === 'TemplateLiteral' ||
+      statement?.type === 'Literal' ||
+      (statement?.type === 'Identifier' && constants.has(statement['name'] as string));
     if (statement && !(isLiteral && isLiteralAllowed))
       found.push({ file, expression: text.slice(statement.start, statement.end) });
     childrenOf(node).forEach(visit);
   }
-  visit(parsed(file, text));
+  visit(program);
   return found;
 }
 

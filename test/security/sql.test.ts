@@ -105,6 +105,12 @@ describe('input never becomes SQL', () => {
   it.each([
     ['a text', "const f = (db) => db.query('SELECT 1');", false, ["'SELECT 1'"]],
     ['a text where literals are allowed', "const f = (db) => db.query('SELECT 1');", true, []],
+    [
+      'a constant where literals are allowed',
+      "const a = 'SELECT 1'; const f = (db) => db.query(a);",
+      true,
+      [],
+    ],
     ['a variable', 'const f = (db, text) => db.query(text);', true, ['text']],
     ['a statement', 'const f = (db) => found.all(db, { id: 1 });', false, []],
   ])('the search for sent texts reports %s if it must', (_, source, isLiteralAllowed, expected) => {

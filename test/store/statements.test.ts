@@ -6,11 +6,12 @@ import { tenant, useDatabase } from '../support/database.ts';
 import { filledLookup } from '../support/filled-lookup.ts';
 
 const database = useDatabase();
-const folder = new URL('../../src/store/', import.meta.url);
+const src = new URL('../../src/', import.meta.url);
 
 beforeAll(async () => {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  for (const file of files.filter((name) => name.endsWith('.ts'))) await import(new URL(file, folder).href);
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' });
+  for (const file of files.filter((name) => /^(store\/.*|dev\/demo(-load)?)\.ts$/.test(name)))
+    await import(new URL(file, src).href);
 });
 
 const operator = { schema: '"syncline"', tables: tablesOf('"syncline"') };
