@@ -1,5 +1,6 @@
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import type { TelemetryProviders } from '../index.ts';
+import { startLoop } from '../platform/loop.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { count, note } from './output.ts';
 
@@ -13,19 +14,24 @@ const defaultIntervalMs = 5000;
 /** Job and signal counts, to stderr. */
 export function startProgress(intervalMs = defaultIntervalMs): Progress {
   const counters = readableCounters();
-  const stopping = new AbortController();
-  void (async () => {
-    for (;;) {
-      await systemPorts.sleep(intervalMs, stopping.signal);
-      if (stopping.signal.aborted) return;
-      const [jobs, signals] = await counters.read([
-        'sync_executor_jobs_finished_total',
-        'sync_executor_signals_total',
-      ]);
-      note(`… ${count(jobs ?? 0, 'job')} run, ${count(signals ?? 0, 'new signal')} stored`);
-    }
-  })();
-  return { providers: { meterProvider: counters.meterProvider }, stop: () => stopping.abort() };
+  let isStarting = true;
+  const report = async () => {
+    const [jobs, signals] = await counters.read([
+      'sync_executor_jobs_finished_total',
+      'sync_executor_signals_total',
+    ]);
+    note(`… ${count(jobs ?? 0, 'job')} run, ${count(signals ?? 0, 'new signal')} stored`);
+  };
+  const loop = startLoop({
+    ports: systemPorts,
+    runOnce: async () => {
+      if (!isStarting) await report();
+      isStarting = false;
+      return intervalMs;
+    },
+    onFailure: () => {},
+  });
+  return { providers: { meterProvider: counters.meterProvider }, stop: () => void loop.stop() };
 }
 
 function readableCounters() {

@@ -40,6 +40,8 @@ export async function runService(options: ServiceOptions): Promise<void> {
   const { loaded, log, roles: selected = serviceRoles, prepare } = options;
   // Before logging: a supervisor may send SIGTERM on output.
   const shutdown = shutdownSignal();
+  const stopping = new AbortController();
+  void shutdown.then(() => stopping.abort());
   const metrics = await serveMetrics(loaded, log);
   const syncline = createSyncline({
     ...loaded.config,
@@ -58,7 +60,9 @@ export async function runService(options: ServiceOptions): Promise<void> {
       const startedMs = syncline.ports.now();
       if (engineRoles.length > 0) await syncline.start({ roles: engineRoles });
       if (!server) return;
-      if (options.readable && engineRoles.includes('scheduler')) await firstTick(syncline, startedMs);
+      if (options.readable && engineRoles.includes('scheduler'))
+        await firstTick(syncline, startedMs, stopping.signal);
+      if (stopping.signal.aborted) return;
       const { readable, isDev: showsLink = false, tips = [] } = options;
       withdrawDashboard = offerDashboard({ url: server.url, localLogin, log, readable, showsLink, tips });
     });
@@ -91,13 +95,15 @@ function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
 }
 
 const firstTickMs = 3000;
+const firstTickPollMs = 50;
 
 /** Before the dashboard's address is logged. */
-async function firstTick({ status, ports }: Syncline, startedMs: number): Promise<void> {
-  for (const deadlineMs = ports.monotonicMs() + firstTickMs; ports.monotonicMs() < deadlineMs; ) {
+async function firstTick({ status, ports }: Syncline, startedMs: number, signal: AbortSignal): Promise<void> {
+  const deadlineMs = ports.monotonicMs() + firstTickMs;
+  while (!signal.aborted && ports.monotonicMs() < deadlineMs) {
     const { lastTickAt } = await status();
     if (lastTickAt && lastTickAt.getTime() >= startedMs) return;
-    await ports.sleep(50, new AbortController().signal);
+    await ports.sleep(firstTickPollMs, signal);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { OAuth2, Secret } from '../contract/credential.ts';
 import { TransientError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
+import { startTimer } from '../platform/timer.ts';
 import { maxTokenResponseBytes } from '../values/limits.ts';
 
 export type TokenAnswer = { tokens: OAuth2Secret } | { refused: string };
@@ -78,9 +79,8 @@ async function send(
   const body = new URLSearchParams(parameters);
   if (!isBasic) body.set('client_id', clientId);
   if (!isBasic && clientSecret !== undefined) body.set('client_secret', clientSecret);
-  const finished = new AbortController();
   const timedOut = new AbortController();
-  void sleep(tokenRequestTimeoutMs, finished.signal).then(() => timedOut.abort());
+  const cancelTimer = startTimer({ sleep }, tokenRequestTimeoutMs, () => timedOut.abort());
   try {
     const response = await fetch(oauth2.tokenUrl, {
       method: 'POST',
@@ -103,7 +103,7 @@ async function send(
       : networkCode(error);
     throw new TransientError(`The token request to ${hostOf(oauth2.tokenUrl)} failed: ${reason}.`);
   } finally {
-    finished.abort();
+    cancelTimer();
   }
 }
 
