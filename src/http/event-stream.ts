@@ -19,7 +19,7 @@ interface ServerEvent {
 }
 
 /** Per client; more stays in the database. */
-const maxBytes = 256 * 1024;
+export const streamBufferBytes = 256 * 1024;
 
 export function openEventStream(onDisconnect: () => void): EventStream {
   const encoder = new TextEncoder();
@@ -40,7 +40,7 @@ export function openEventStream(onDisconnect: () => void): EventStream {
         onDisconnect();
       },
     },
-    { highWaterMark: maxBytes, size: (chunk) => chunk.byteLength },
+    { highWaterMark: streamBufferBytes, size: (chunk) => chunk.byteLength },
   );
   const hasSpace = () => (controller?.desiredSize ?? 0) > 0;
   const tryEnqueue = (text: string) => {

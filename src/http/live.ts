@@ -4,15 +4,13 @@ import { feedSignalJson, type SynclineApi } from '../index.ts';
 import { startLoop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { LiveTimes, RequestCaller } from './context.ts';
-import type { EventStream } from './event-stream.ts';
+import { type EventStream, streamBufferBytes } from './event-stream.ts';
 import type { Pulses } from './pulse.ts';
 
 export const defaultLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };
 
 const waitMs = 10_000;
 const pageSize = 100;
-/** Per client. */
-const maxBytes = 256 * 1024;
 const retryMs = 2000;
 
 interface LiveFilter {
@@ -74,7 +72,7 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
         ...filter,
         after: cursor,
         limit: pageSize,
-        maxBytes,
+        maxBytes: streamBufferBytes,
         waitMs,
         signal,
       });

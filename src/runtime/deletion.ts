@@ -18,12 +18,12 @@ import {
 import { deleteSignals } from '../store/signals.ts';
 import { recheckRuns } from '../store/wake.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
+import { maxErrorLength } from '../values/limits.ts';
 import { type Deletion, deletionFromRow } from './model.ts';
 
 /** Per transaction; smaller deletions are synchronous. */
 export const deletionBatch = 5000;
 const retryMs = 5000;
-const maxErrorLength = 500;
 export const errorForTenants = 'The last batch failed and will be retried.';
 
 type Context = { db: Database; ports: Ports };

@@ -8,6 +8,10 @@ export const maxDepth = {
   result: 500,
   /** Other writers may nest deeper. */
   stored: 1000,
+  /** Connector descriptions. */
+  description: 40,
+  /** RSS and Atom. */
+  feed: 100,
 };
 
 /** Per page; a process holds `executor.concurrency` of them. */
@@ -29,6 +33,11 @@ export const maxResponse = {
   /** Before parsing: millions of values take seconds and gigabytes. */
   jsonValues: 2_000_000,
 };
+
+export const maxDescription = { bytes: 1024 * 1024, values: 20_000 };
+
+/** 50 per item of a feed. */
+export const maxFeedElements = 1_000_000;
 
 export const maxTokenResponseBytes = 128 * 1024;
 

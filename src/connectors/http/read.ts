@@ -1,11 +1,9 @@
 import { isObject } from '../../values/is-object.ts';
+import { maxDepth, maxDescription } from '../../values/limits.ts';
 import { contradictionsIn } from './contradictions.ts';
 import { descriptionSchema, type HttpDescription } from './description.ts';
 import { literalSecrets } from './literal-secrets.ts';
 import { descriptionError, type LineOf, type Problem, problemsOf } from './problems.ts';
-
-/** Bounds the work on hostile input. */
-const limits = { values: 20_000, depth: 40 };
 
 export interface ReadOptions {
   env?: NodeJS.ProcessEnv | undefined;
@@ -74,9 +72,10 @@ function sizeProblems(input: unknown): Problem[] {
   let count = 0;
   for (let depth = 0; level.length > 0; depth++) {
     count += level.length;
-    if (depth > limits.depth)
-      return [{ path: [], message: `is nested more than ${limits.depth} levels deep.` }];
-    if (count > limits.values) return [{ path: [], message: `contains more than ${limits.values} values.` }];
+    if (depth > maxDepth.description)
+      return [{ path: [], message: `is nested more than ${maxDepth.description} levels deep.` }];
+    if (count > maxDescription.values)
+      return [{ path: [], message: `contains more than ${maxDescription.values} values.` }];
     level = level.flatMap((value) =>
       typeof value === 'object' && value !== null ? Object.values(value) : [],
     );

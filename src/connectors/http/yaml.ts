@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import { describeError, SynclineError } from '../../contract/errors.ts';
+import { maxDescription } from '../../values/limits.ts';
 import { descriptionError, type LineOf } from './problems.ts';
-
-const maxBytes = 1024 * 1024;
 
 export interface ReadYaml {
   input: unknown;
@@ -32,8 +31,11 @@ function fileText(path: string): string {
 }
 
 function parse(text: string): ReadYaml {
-  if (text.length > maxBytes)
-    throw descriptionError([{ path: [], message: `is larger than ${maxBytes} bytes.` }], 'The description');
+  if (text.length > maxDescription.bytes)
+    throw descriptionError(
+      [{ path: [], message: `is larger than ${maxDescription.bytes} bytes.` }],
+      'The description',
+    );
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'silent' });
   const problems = [...document.errors, ...document.warnings].map(({ pos, message }) => ({

@@ -1,6 +1,7 @@
 import { decodeHTMLStrict } from 'entities';
 import { Parser } from 'htmlparser2';
 import { PermanentError, TransientError } from '../../connector-kit/index.ts';
+import { maxDepth, maxFeedElements } from '../../values/limits.ts';
 
 /** Lowercase names with the canonical prefix. */
 export interface Element {
@@ -25,10 +26,6 @@ const prefixes: Record<string, string> = {
   'http://www.w3.org/1999/xhtml': 'xhtml',
 };
 
-const maxDepth = 100;
-/** Bounds memory: 50 elements per item. */
-const maxElements = 1_000_000;
-
 interface Namespaces {
   declared: Map<string, string>;
   outer: Namespaces | undefined;
@@ -51,8 +48,8 @@ export function parseXml(text: string): Element | undefined {
   const parser = new Parser(
     {
       onopentag(rawName, rawAttributes) {
-        if (open.length >= maxDepth) throw new PermanentError('The feed is nested too deeply.');
-        if (++elements > maxElements) throw new PermanentError('The feed has too many elements.');
+        if (open.length >= maxDepth.feed) throw new PermanentError('The feed is nested too deeply.');
+        if (++elements > maxFeedElements) throw new PermanentError('The feed has too many elements.');
         const parent = open.at(-1);
         const namespaces = namespacesOf(rawAttributes, parent?.namespaces);
         const element: Element = {
