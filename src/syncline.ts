@@ -87,7 +87,9 @@ function compose({ config, log, ports: outside, providers, ...parts }: Parts): S
   const { url, poolSize } = config.database;
   if (url === undefined)
     throw new SynclineError('CONFIG_INVALID', 'No database is configured.', {
-      hint: 'Set SYNCLINE_DATABASE_URL, or the option database, to a URL such as postgres://user:password@host:5432/database.',
+      hint:
+        'Set SYNCLINE_DATABASE_URL, or the option database, to a URL such as ' +
+        'postgres://user:password@host:5432/database.',
     });
   const explain = (error: unknown) => explainDatabaseError(error, url);
   const telemetry = createTelemetry(

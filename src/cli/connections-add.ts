@@ -84,7 +84,8 @@ async function create(
     provider,
     connectors.map((known) => known.provider),
   );
-  const hint = `${closest ? `Did you mean ${closest}? If not, pass` : 'Pass'} --register to register it, or add a connector for it to syncline.config.ts.`;
+  const advice = closest ? `Did you mean ${closest}? If not, pass` : 'Pass';
+  const hint = `${advice} --register to register it, or add a connector for it to syncline.config.ts.`;
   return syncline.connections.create({ ...tenant, ...input }, auditNoteOf({})).catch(withProviderHint(hint));
 }
 

@@ -3,6 +3,9 @@ const requiresTls = /no encryption|SSL off|SSL connection is required|connection
 /** Of Node's TLS. */
 const unknownCa = /SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)/;
 
+const noRoute =
+  'This machine has no route to that address. If the host has only an IPv6 address, use its IPv4 host or pooler.';
+
 /** The fix, if the error does not name it. */
 export function connectHint({
   code = '',
@@ -19,7 +22,6 @@ export function connectHint({
     return 'The certificate is for another host name: use that name in the database URL.';
   if (unknownCa.test(code))
     return 'The certificate is not trusted: add sslrootcert=<CA file> to the database URL.';
-  if (code === 'ENETUNREACH' || code === 'EAFNOSUPPORT')
-    return 'This machine has no route to that address. If the host has only an IPv6 address, use its IPv4 host or pooler.';
+  if (code === 'ENETUNREACH' || code === 'EAFNOSUPPORT') return noRoute;
   return undefined;
 }

@@ -109,7 +109,8 @@ const tenantJobs = `(
    WHERE :withPending::boolean)
   UNION ALL
   (SELECT * FROM :scope.sync_jobs j
-   WHERE j.tenant_id = :ownerId AND j.${isEnded} AND ${indexed} AND :withEnded::boolean ORDER BY j.id DESC LIMIT :scan))`;
+   WHERE j.tenant_id = :ownerId AND j.${isEnded} AND ${indexed} AND :withEnded::boolean
+   ORDER BY j.id DESC LIMIT :scan))`;
 
 const tenantPage = withinBytes(
   `SELECT * FROM (SELECT * FROM ${tenantJobs} j ORDER BY j.id DESC LIMIT :scan) j

@@ -17,7 +17,6 @@ export interface MigrationStep {
 
 export interface MigrationResult {
   schema: string;
-  /** In order. */
   applied: string[];
   /** `applied` with durations. */
   steps: MigrationStep[];
@@ -36,7 +35,6 @@ export interface MigrateOptions {
 
 const connectTimeoutMs = 10_000;
 const defaultLockTimeoutMs = 5000;
-/** About four minutes. */
 const maxTries = 30;
 
 type Outcome = { steps: MigrationStep[]; isComplete: boolean } | { holders: string[] };
@@ -134,7 +132,8 @@ async function beginAlone(client: pg.Client, schema: string, { ports, signal }: 
   }
 }
 
-const findHoldersText = `SELECT format('session %s (%s) on %s', l.pid, coalesce(nullif(a.application_name, ''), a.usename, '?'),
+const findHoldersText = `SELECT format('session %s (%s) on %s', l.pid,
+      coalesce(nullif(a.application_name, ''), a.usename, '?'),
       string_agg(DISTINCT c.relname, ', ' ORDER BY c.relname)) AS holder
   FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN pg_stat_activity a ON a.pid = l.pid

@@ -35,7 +35,8 @@ const jobsOf = (schema: string, id: string) =>
     AND (SELECT c.tenant_id FROM ${schema}.connections c WHERE c.id = o.connection_id) = '${id}')`;
 
 const listedColumns = (id: string, alias: string) =>
-  `c.*, ${alias}.${id} AS listed_id, ${alias}.tenant_id AS listed_tenant_id, ${alias}.external_id AS listed_external_id`;
+  `c.*, ${alias}.${id} AS listed_id, ${alias}.tenant_id AS listed_tenant_id,
+    ${alias}.external_id AS listed_external_id`;
 
 /**
  * Compares the connection's own tenant too. `= ANY (ARRAY[…])` implies no condition on connections alone, by
