@@ -15,7 +15,6 @@ export interface LoadOptions {
 
 /** Bounds transactions; each batch's credentials stay below provider limits. */
 const insertBatchSize = 500;
-/** Deletes cascade to jobs and signals. */
 const deleteBatchSize = 100;
 
 /** Users may also have connections named `load-…`. */

@@ -49,7 +49,7 @@ const lockDueSql = sql<DueRow>`
   LIMIT :limit
   FOR NO KEY UPDATE SKIP LOCKED`;
 
-/** SCH-1, SCH-2. NO KEY UPDATE does not block KEY SHARE of a job insert. */
+/** SCH-1, SCH-2. NO KEY UPDATE does not block KEY SHARE, which job inserts of other writers take. */
 export function lockDue(
   tx: Queryable,
   {

@@ -1,5 +1,4 @@
--- `syncline migrate` sets search_path to the configured schema. Later releases add files; a released file
--- does not change.
+-- `syncline migrate` sets search_path. `-- 0012: …` names the later file that changes an object.
 
 ---------------------------------------------------------------------------------------------------------
 -- Functions that columns use
@@ -40,7 +39,8 @@ EXCEPTION WHEN data_exception THEN
   RETURN NULL;
 END $$;
 
--- The only writer of metadata.sync. Keeps all other keys, replaces non-objects.
+-- Sets keys of metadata.sync, keeps all others, replaces non-objects. store/connections.ts also removes keys
+-- (`#-`).
 CREATE FUNCTION patch_sync(metadata jsonb, patch jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
@@ -104,9 +104,9 @@ CREATE TABLE credentials (
   UNIQUE (tenant_id, id)
 );
 
--- One tenant's account at one provider.
 CREATE TABLE connections (
   id uuid PRIMARY KEY DEFAULT time_ordered_id(),
+  -- 0016: without the foreign key.
   tenant_id uuid NOT NULL REFERENCES tenants (id),
   provider_slug text NOT NULL REFERENCES providers (slug),
   external_id text,
@@ -120,11 +120,10 @@ CREATE TABLE connections (
   -- Due, but its incremental job must end first: not in idx_connections_due, where every tick would read it.
   -- Triggers on sync_jobs clear it.
   waits_for_job boolean NOT NULL DEFAULT false,
-  -- metadata.sync.next_run_at, indexable; absent or invalid means due now.
+  -- metadata.sync.next_run_at, indexable; absent or invalid means due now. 0012: a plain column.
   due_at timestamptz NOT NULL GENERATED ALWAYS AS (
     coalesce(parse_instant(metadata #>> '{sync,next_run_at}'), '-infinity')
   ) STORED,
-  -- Passed to the connector unchanged.
   config jsonb NOT NULL DEFAULT '{}',
   -- Null while runs succeed.
   failing_since timestamptz,
@@ -144,14 +143,16 @@ CREATE TABLE connections (
 -- Ticks. By id, a tick continues after the last connection taken, not over the same dead entries.
 CREATE INDEX idx_connections_due ON connections (due_at, id) WHERE status = 'active' AND NOT waits_for_job;
 -- Only for list filters too rare for a page's row limit: a placement writes every index of connections, a run
--- every index of sync_jobs three times.
+-- every index of sync_jobs three times. 0016: both on connection_lookup.
 CREATE INDEX idx_connections_tenant ON connections (tenant_id, id);
 CREATE INDEX idx_connections_external ON connections (external_id text_pattern_ops)
   WHERE external_id IS NOT NULL;
+-- Lists by status; problems.
 CREATE INDEX idx_connections_inactive ON connections (status, id) WHERE status <> 'active';
 CREATE INDEX idx_connections_failing ON connections (id) WHERE failing_since IS NOT NULL;
+-- Connections of a credential.
 CREATE INDEX idx_connections_credential ON connections (credential_id) WHERE credential_id IS NOT NULL;
--- Almost always empty; writes that keep losses stay HOT.
+-- Reaper and doctor. Almost always empty; writes that keep losses stay HOT.
 CREATE INDEX idx_connections_losses ON connections (id) WHERE losses IS NOT NULL;
 
 ---------------------------------------------------------------------------------------------------------
@@ -164,6 +165,7 @@ CREATE TABLE sync_jobs (
   id uuid PRIMARY KEY DEFAULT time_ordered_id(),
   tenant_id uuid NOT NULL,
   provider_slug text NOT NULL,
+  -- 0013: triggers replace the foreign key.
   connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE,
   job_type text NOT NULL CHECK (job_type IN ('incremental', 'full', 'webhook')),
   -- 'completed': older word for 'succeeded', never written.
@@ -211,12 +213,14 @@ CREATE INDEX idx_sync_jobs_retry ON sync_jobs (provider_slug, retry_after)
   WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL;
 -- Read when a job ends. Almost always empty.
 CREATE INDEX idx_sync_jobs_blocked ON sync_jobs (connection_id) WHERE status = 'queued' AND blocked;
--- Not partial: deleting a connection finds all jobs here.
+-- Jobs of a connection, also for its deletion. 0017: of ended jobs.
 CREATE INDEX idx_sync_jobs_history ON sync_jobs (connection_id, coalesce(finished_at, updated_at));
 -- The janitor's.
 CREATE INDEX idx_sync_jobs_ended ON sync_jobs (coalesce(finished_at, updated_at))
   WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed');
+-- Jobs of a tenant. 0017: of ended jobs.
 CREATE INDEX idx_sync_jobs_tenant ON sync_jobs (tenant_id, id);
+-- Failed jobs.
 CREATE INDEX idx_sync_jobs_failed ON sync_jobs (id) WHERE status = 'failed';
 CREATE INDEX idx_sync_jobs_failed_tenant ON sync_jobs (tenant_id, id) WHERE status = 'failed';
 
@@ -241,6 +245,7 @@ CREATE TABLE signals (
   id uuid PRIMARY KEY DEFAULT time_ordered_id(),
   tenant_id uuid NOT NULL,
   provider_slug text NOT NULL,
+  -- 0013: triggers replace the foreign key.
   connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE,
   kind text NOT NULL,
   occurred_at timestamptz NOT NULL,
@@ -254,6 +259,7 @@ CREATE TABLE signals (
 );
 -- EXE-5: absorbs known dedupe keys.
 CREATE UNIQUE INDEX idx_signals_dedupe ON signals (connection_id, dedupe_key) WHERE dedupe_key IS NOT NULL;
+-- Signals of a connection, of a tenant, of a feed batch.
 CREATE INDEX idx_signals_connection ON signals (connection_id, received_at);
 CREATE INDEX idx_signals_tenant ON signals (tenant_id, id);
 CREATE INDEX idx_signals_batch ON signals (batch, tenant_id, id);
@@ -265,6 +271,7 @@ CREATE TABLE feed (
   position bigint,
   created_at timestamptz NOT NULL DEFAULT now()
 );
+-- The feed in order.
 CREATE UNIQUE INDEX idx_feed_position ON feed (position) WHERE position IS NOT NULL;
 -- A batch without signals.
 INSERT INTO feed (batch, position)
@@ -296,7 +303,7 @@ CREATE TABLE consumers (
 -- Processes and statistics
 ---------------------------------------------------------------------------------------------------------
 
--- Leases of executors, renewed by heartbeats. Jobs of an expired one are requeued.
+-- Leases of executors.
 CREATE TABLE processes (
   id uuid PRIMARY KEY,
   host text NOT NULL,
@@ -324,8 +331,8 @@ CREATE TABLE schedulers (
   clock_skew_seconds integer NOT NULL DEFAULT 0
 );
 
--- Per minute, tenant and provider; the all-zero tenant has the totals. A random `slot`, summed by readers:
--- concurrent commits wait for no row. Histograms: lag_… start delays, age_… data ages at renewal.
+-- The all-zero tenant has the totals. A random `slot`, summed by readers: concurrent commits wait for no
+-- row. Histograms: lag_… start delays, age_… data ages at renewal.
 CREATE TABLE rollups (
   tenant_id uuid NOT NULL,
   minute timestamptz NOT NULL,
@@ -360,10 +367,11 @@ CREATE TABLE api_keys (
   created_by text NOT NULL,
   last_used_at timestamptz,
   revoked_at timestamptz,
-  -- A leaked key is revoked together with its descendants.
   parent_id uuid REFERENCES api_keys (id) ON DELETE SET NULL
 );
+-- Lists.
 CREATE INDEX idx_api_keys_tenant ON api_keys (tenant_id, id);
+-- Revoking descendants of a leaked key.
 CREATE INDEX idx_api_keys_parent ON api_keys (parent_id) WHERE parent_id IS NOT NULL;
 -- Events name keys: valid keys of an owner have distinct names.
 CREATE UNIQUE INDEX idx_api_keys_name ON api_keys (tenant_id, name) NULLS NOT DISTINCT
@@ -377,6 +385,7 @@ CREATE TABLE sessions (
   created_at timestamptz NOT NULL,
   expires_at timestamptz NOT NULL
 );
+-- Deleting expired sessions, and those of revoked keys.
 CREATE INDEX idx_sessions_expires ON sessions (expires_at);
 CREATE INDEX idx_sessions_key ON sessions (key_id) WHERE key_id IS NOT NULL;
 
@@ -393,13 +402,14 @@ CREATE TABLE events (
   detail jsonb,
   key_id uuid
 );
+-- The audit log of a connection, a tenant, a key.
 CREATE INDEX idx_events_connection ON events (connection_id, id);
 CREATE INDEX idx_events_tenant ON events (tenant_id, id);
 CREATE INDEX idx_events_key ON events (key_id, id) WHERE key_id IS NOT NULL;
 -- The janitor's.
 CREATE INDEX idx_events_created ON events (created_at);
 
--- Background deletions, readable for a week after the end. No foreign key: the row outlives its connection.
+-- Background deletions. No foreign key: the row outlives its connection by a week.
 CREATE TABLE deletions (
   connection_id uuid PRIMARY KEY,
   tenant_id uuid NOT NULL,
@@ -418,14 +428,15 @@ CREATE TABLE deletions (
 );
 -- Longest wait first: a large one must not hold up others.
 CREATE INDEX idx_deletions_open ON deletions (updated_at) WHERE finished_at IS NULL;
+-- The janitor's.
 CREATE INDEX idx_deletions_finished ON deletions (finished_at) WHERE finished_at IS NOT NULL;
 
 ---------------------------------------------------------------------------------------------------------
 -- Providers' side: consent, rate limits, webhooks
 ---------------------------------------------------------------------------------------------------------
 
--- OAuth consents under way. `state` hashes the link to the consent page; continuing there stores
--- `provider_state` and `browser`, hashes of the provider's state and of a secret only that browser has.
+-- `state` hashes the link to the consent page; continuing there stores hashes of the provider's state and of
+-- a secret of that browser.
 CREATE TABLE authorizations (
   state bytea PRIMARY KEY,
   connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE,
@@ -437,6 +448,7 @@ CREATE TABLE authorizations (
   provider_state bytea UNIQUE,
   browser bytea
 );
+-- Deleting expired ones, and the limit per connection.
 CREATE INDEX idx_authorizations_expires ON authorizations (expires_at);
 CREATE INDEX idx_authorizations_connection ON authorizations (connection_id);
 
@@ -447,8 +459,7 @@ CREATE TABLE budgets (
   -- Null: shared by all tenants.
   tenant_id uuid,
   provider_slug text NOT NULL,
-  -- No foreign key: the row may outlive its credential, and a violation would fail a transaction with many
-  -- other changes.
+  -- No foreign key: the row may outlive its credential.
   credential_id uuid,
   name text NOT NULL,
   most integer NOT NULL CHECK (most > 0),
@@ -471,9 +482,10 @@ CREATE TABLE budgets (
   opens_at timestamptz NOT NULL,
   learned_at timestamptz
 ) WITH (fillfactor = 50);
+-- Lists.
 CREATE INDEX idx_budgets_tenant ON budgets (tenant_id, key);
 CREATE INDEX idx_budgets_credential ON budgets (credential_id, key);
--- Changes once per window: other updates stay HOT.
+-- The janitor's. Changes once per window: other updates stay HOT.
 CREATE INDEX idx_budgets_resets ON budgets (resets_at);
 
 -- Secrets with which providers sign deliveries.
@@ -489,8 +501,7 @@ CREATE TABLE webhooks (
 ---------------------------------------------------------------------------------------------------------
 -- Triggers on sync_jobs: what the end of a job means for its connection
 --
--- For every writer. The engine's claims, commits and placements do the same themselves and turn
--- `syncline.triggers` off: of 130 µs per run, the triggers took 25 to find nothing.
+-- The engine's claims, commits and placements do the same and turn `syncline.triggers` off (decision 13).
 ---------------------------------------------------------------------------------------------------------
 
 -- Locks the connections first: a concurrent scheduler that sets waits_for_job has committed, and is corrected
@@ -628,7 +639,7 @@ BEGIN
         WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NOT NULL);
 END $$;
 
--- After a running job ended, or the connection is active again.
+-- After a running job ended, or the connection is active again. 0013 replaces it.
 CREATE FUNCTION unblock_siblings(connection_ids uuid[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -669,6 +680,7 @@ CREATE TRIGGER block_after_update AFTER UPDATE ON sync_jobs
   WHEN (current_setting('syncline.triggers', true) IS DISTINCT FROM 'off')
   EXECUTE FUNCTION block_sync_jobs();
 
+-- 0013 replaces it.
 CREATE FUNCTION unblock_after_update() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   PERFORM unblock_siblings(array_agg(connection_id)) FROM (
