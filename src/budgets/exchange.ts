@@ -49,7 +49,7 @@ export async function exchangeAll(
           atMs: nowMs,
           windowNumber: bucket.windowNumber,
           spent: bucket.spent,
-          most: bucket.most,
+          limit: bucket.limit,
           available: availableIn(bucket, nowMs),
           granted,
           resetsInMs: bucket.resetsAtMs - nowMs,

@@ -58,7 +58,7 @@ export interface BucketState {
   readonly atMs: number;
   readonly windowNumber: number;
   readonly spent: number;
-  readonly most: number;
+  readonly limit: number;
   /** For all processes. */
   readonly available: number;
   readonly granted: number;

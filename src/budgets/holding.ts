@@ -29,7 +29,7 @@ export interface Holding {
   receive(answer: BucketState, sentAtMs: number): void;
   forget(): void;
   isKnown(): boolean;
-  most(): number;
+  limit(): number;
   opensInMs(): number;
   resetsInMs(): number;
   isShortOf(weight: number): boolean;
@@ -73,7 +73,7 @@ export function createHolding(budget: NewBudget, ports: Pick<Ports, 'monotonicMs
     receive: (answer, sentAtMs) => apply({ type: 'received', answer, sentAtMs }),
     forget: () => apply({ type: 'forgotten' }),
     isKnown: () => state.bucket !== undefined,
-    most: () => state.bucket?.most ?? state.budget.stated,
+    limit: () => state.bucket?.limit ?? state.budget.stated,
     opensInMs: () => msUntil(state.bucket?.opensInMs),
     resetsInMs: () => msUntil(state.bucket?.resetsInMs),
     isShortOf(weight) {

@@ -190,9 +190,9 @@ const maxOpensInMs = (shares: Share[]) => Math.max(...shares.map(({ holding }) =
 
 function requirePossible(holding: Holding, weight: number): void {
   const { provider, name } = holding.budget;
-  if (weight > holding.most())
+  if (weight > holding.limit())
     throw new PermanentError(
-      `weight must be at most ${holding.most()}, the limit of the budget ${provider}/${name}, ` +
+      `weight must be at most ${holding.limit()}, the limit of the budget ${provider}/${name}, ` +
         `got ${weight}. Split the request, or correct the budget's limit.`,
     );
 }

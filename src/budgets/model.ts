@@ -28,7 +28,7 @@ export interface BudgetStatus extends z.output<typeof budget> {}
 export const budgetJson = jsonOf(budget);
 
 export function budgetFromRow({ bucket, has_more: _, ...place }: ListedBudget, nowMs: number): BudgetStatus {
-  const { most: limit, periodSeconds, learnedAtMs } = bucket;
+  const { limit, periodSeconds, learnedAtMs } = bucket;
   const isFull = isOver(bucket, nowMs);
   return {
     ...place,

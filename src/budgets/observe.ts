@@ -15,7 +15,7 @@ export function observe(state: HoldingState, news: BudgetNews, nowMs: number): H
   const reported = readNews(news, nowMs);
   const observation = merge(
     state.observation,
-    observationOf(state, state.bucket.most, request, reported, nowMs),
+    observationOf(state, state.bucket.limit, request, reported, nowMs),
     sameWindowMs(state.budget.periodSeconds),
   );
   const observed = { ...state, observation };
@@ -39,12 +39,12 @@ function readNews({ limit, remaining, resetsInSeconds }: BudgetNews, nowMs: numb
 
 function observationOf(
   { budget }: HoldingState,
-  most: number,
+  knownLimit: number,
   request: Spending,
   { limit, remaining, resetsAtMs }: Reported,
   nowMs: number,
 ): Observation {
-  const used = remaining === undefined ? undefined : Math.max(0, (limit ?? most) - remaining);
+  const used = remaining === undefined ? undefined : Math.max(0, (limit ?? knownLimit) - remaining);
   // Request duration, rounding to seconds.
   const errorMs = nowMs - request.takenAtMs + graceMs(budget.periodSeconds) / 2;
   return {
@@ -82,7 +82,7 @@ function applyLocally(state: HoldingState, { limit, remaining, resetsAtMs }: Rep
   const earlierMs = resetsAtMs === undefined ? 0 : lease.endsAtMs - resetsAtMs;
   const isUnexpected =
     (remaining !== undefined && remaining < (lease.unspent + bucket.available) / 2) ||
-    (limit !== undefined && limit !== bucket.most) ||
+    (limit !== undefined && limit !== bucket.limit) ||
     earlierMs > graceMs(budget.periodSeconds) ||
     earlierMs < -sameWindowMs(budget.periodSeconds);
   const excess = remaining === undefined ? 0 : Math.max(0, lease.unspent - remaining);

@@ -38,8 +38,8 @@ export function scheduleOf(options: ScheduleOptions): ScheduleInput | undefined 
 }
 
 function inputOf({ interval, cron, at, days, timeZone }: ScheduleOptions): ScheduleInput | undefined {
-  const given = [interval, cron, at].filter((option) => option !== undefined);
-  if (given.length > 1)
+  const options = [interval, cron, at].filter((option) => option !== undefined);
+  if (options.length > 1)
     throw invalid('--interval, --cron and --at cannot be combined.', 'Remove all but one of them.');
   if (days !== undefined && at === undefined)
     throw invalid('--days applies only to --at.', 'In a cron expression, the last field sets the days.');

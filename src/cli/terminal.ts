@@ -60,8 +60,8 @@ const current = new AsyncLocalStorage<Terminal>();
 export const terminal = (): Terminal => current.getStore() ?? processTerminal;
 
 /** AsyncLocalStorage slows down every promise. */
-export function withTerminal<T>(given: Terminal, work: () => Promise<T>): Promise<T> {
-  return given === processTerminal ? work() : current.run(given, work);
+export function withTerminal<T>(override: Terminal, work: () => Promise<T>): Promise<T> {
+  return override === processTerminal ? work() : current.run(override, work);
 }
 
 /** Unchanged if possible: errors quote it. */
@@ -72,6 +72,6 @@ export function pathOf(file: string): string {
 
 /** `createLogger` writes to descriptors. */
 export function logTo(name: 'stdout' | 'stderr'): 'stdout' | 'stderr' | Output {
-  const given = terminal();
-  return given === processTerminal ? name : given[name];
+  const target = terminal();
+  return target === processTerminal ? name : target[name];
 }

@@ -107,7 +107,7 @@ export async function claim(
           return { ...nothing, progressed: true };
         const startedMs = ports.monotonicMs();
         const lanes = scanAll ? undefined : position.resumeFrom(startedMs);
-        const found = await lockReady(tx, { now, providers, limit, thorough: scanAll, lanes });
+        const found = await lockReady(tx, { now, providers, limit, scanAll, lanes });
         const rows = found.sort(byOrder);
         const isFull = rows.length >= limit;
         const scannedMs = ports.monotonicMs();

@@ -36,5 +36,5 @@ export interface SchedulerEvents {
 }
 
 export interface RunEvents {
-  runEnded(job: ClaimedJob, end: RunEnd, verdict: Verdict, hide: (text: string) => string): void;
+  runEnded(job: ClaimedJob, end: RunEnd, verdict: Verdict, redact: (text: string) => string): void;
 }

@@ -38,7 +38,7 @@ interface Circumstances {
   policy: BackoffPolicy;
   nowMs: number;
   random: number;
-  hide: (text: string) => string;
+  redact: (text: string) => string;
 }
 
 /** EXE-5 to EXE-8. */
@@ -81,8 +81,8 @@ function endlessWalk(job: ClaimedJob, { signals, nextCursor }: Page): string | u
 }
 
 function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstances): Verdict {
-  const { policy, nowMs, random, hide } = circumstances;
-  const error = describe(thrown, nowMs, hide);
+  const { policy, nowMs, random, redact } = circumstances;
+  const error = describe(thrown, nowMs, redact);
   const { hint, isParked, warning } =
     error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError, nowMs) : noHint;
   const failed: Verdict = { ...nothing, outcome: 'failed', error, ...(warning && { warning }) };
@@ -140,10 +140,10 @@ function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
   }
 }
 
-function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): JobError {
+function describe(thrown: unknown, nowMs: number, redact: Circumstances['redact']): JobError {
   const at = formatInstant(nowMs);
   try {
-    return { kind: connectorErrorKind(thrown), ...named(thrown, hide), at };
+    return { kind: connectorErrorKind(thrown), ...named(thrown, redact), at };
   } catch {
     return {
       kind: 'transient',
@@ -154,10 +154,10 @@ function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): 
   }
 }
 
-function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'name' | 'message'> {
+function named(thrown: unknown, redact: Circumstances['redact']): Pick<JobError, 'name' | 'message'> {
   // First: a truncated secret would not be recognised.
   const storable = (text: unknown, length: number) =>
-    truncate(hide(String(text).slice(0, 10 * maxErrorLength)), length);
+    truncate(redact(String(text).slice(0, 10 * maxErrorLength)), length);
   if (thrown instanceof Error) {
     const { name, message } = thrown;
     return { name: storable(name, 100), message: storable(message || name, maxErrorLength) };

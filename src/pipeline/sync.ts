@@ -61,9 +61,9 @@ function settlementOf(held: HeldRun, end: RunEnd, context: SyncJobContext): Sett
   const { ports, rateLimit, telemetry } = context;
   const policy = rateLimitOf(rateLimit, job.providerSlug);
   const verdictOn = (judged: RunEnd) =>
-    judge(job, judged, { policy, nowMs: ports.now(), random: ports.random(), hide: redactor.hide });
+    judge(job, judged, { policy, nowMs: ports.now(), random: ports.random(), redact: redactor.redact });
   const verdict = verdictOn(end);
-  telemetry.runEnded(job, end, verdict, redactor.hide);
+  telemetry.runEnded(job, end, verdict, redactor.redact);
   held.state = 'storing';
   return { job, verdict, log: log.lines(), ifRejected: (error) => verdictOn({ error: rejected(error) }) };
 }

@@ -56,23 +56,23 @@ function loadPretty(): typeof import('pino-pretty') | undefined {
 }
 
 /** Error objects may contain rows or connection settings. */
-export function briefError(error: unknown, hide = (text: string) => text): unknown {
+export function briefError(error: unknown, redact = (text: string) => text): unknown {
   try {
-    return brief(error, hide);
+    return brief(error, redact);
   } catch {
     // Its getters may throw.
     return 'an error that cannot be read';
   }
 }
 
-function brief(error: unknown, hide: (text: string) => string): unknown {
-  if (!(error instanceof Error)) return hide(String(error));
+function brief(error: unknown, redact: (text: string) => string): unknown {
+  if (!(error instanceof Error)) return redact(String(error));
   const { name, message, stack } = error;
   const code = (error as NodeJS.ErrnoException).code;
   return {
     type: name,
-    message: hide(message),
+    message: redact(message),
     ...(code !== undefined && { code }),
-    ...(stack !== undefined && { stack: hide(stack) }),
+    ...(stack !== undefined && { stack: redact(stack) }),
   };
 }

@@ -19,12 +19,12 @@ export interface ClaimRoundsOptions extends ExecutorContext {
   lease: Lease;
   isListening: () => boolean;
   start: (job: ClaimedJob) => void;
-  /** Per look, on the server. */
-  maxLookMs?: number;
+  /** Per query, on the server. */
+  maxQueryMs?: number;
 }
 
 export interface ClaimRounds {
-  /** Returns the pause. An idle round only looks at the queue. */
+  /** Returns the pause. */
   runOnce(): Promise<number>;
   claimed(): number;
   /** A job may be ready. */
@@ -39,17 +39,17 @@ const contendedPauseMs = 20;
 /** Without LISTEN (transaction pooler). */
 const unnotifiedPollMs = 500;
 const reportIntervalMs = 60_000;
-/** A look takes 1 ms unless an old snapshot pins dead index entries. */
-const defaultMaxLookMs = 500;
+/** The query takes 1 ms unless an old snapshot pins dead index entries. */
+const defaultMaxQueryMs = 500;
 /**
- * Dead entries accumulate gradually: after a fast look, the next skips the transaction with a limit, which
+ * Dead entries accumulate gradually: after a fast query, the next skips the transaction with a limit, which
  * triples an idle executor's statements.
  */
-const fastLookMs = 50;
+const fastQueryMs = 50;
 
 export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   const { db, config, ports, telemetry, connectors, slots, lease, isListening, start } = options;
-  const { maxLookMs = defaultMaxLookMs } = options;
+  const { maxQueryMs = defaultMaxQueryMs } = options;
   const providers = [...connectors.keys()];
   const timeoutMs = statementTimeoutMs(config);
   const timedDb = db.within(timeoutMs);
@@ -59,7 +59,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   let mayHaveWork = true;
   let contendedRounds = 0;
   let reportedMs = Number.NEGATIVE_INFINITY;
-  let lastLookWasFast = false;
+  let lastQueryWasFast = false;
   let warnedMs = Number.NEGATIVE_INFINITY;
   let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -85,8 +85,8 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   }
 
   /** Undefined: the server cancelled it. A drain waits longer. */
-  function limitedLook<T>(read: (tx: Queryable) => Promise<T>): Promise<{ found: T } | undefined> {
-    const statementTimeoutMs = onDrained.length > 0 ? timeoutMs : maxLookMs;
+  function limitedQuery<T>(read: (tx: Queryable) => Promise<T>): Promise<{ found: T } | undefined> {
+    const statementTimeoutMs = onDrained.length > 0 ? timeoutMs : maxQueryMs;
     return db
       .transaction(async (tx) => ({ found: await read(tx) }), {
         timeoutMs,
@@ -103,10 +103,9 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   function warnOfCancel(limitMs: number): void {
     if (ports.monotonicMs() - warnedMs < reportIntervalMs) return;
     warnedMs = ports.monotonicMs();
-    telemetry.lookCancelled(limitMs, pollMs());
+    telemetry.dueQueryCancelled(limitMs, pollMs());
   }
 
-  /** The next round claims without looking. */
   function claimAfterPoll(): number {
     mayHaveWork = true;
     return pollMs();
@@ -115,8 +114,8 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   async function nextDueInMs(): Promise<number | undefined> {
     const startedMs = ports.monotonicMs();
     const read = (tx: Queryable) => nextDueAt(tx, providers);
-    const next = lastLookWasFast ? { found: await read(timedDb) } : await limitedLook(read);
-    lastLookWasFast = next !== undefined && ports.monotonicMs() - startedMs < fastLookMs;
+    const next = lastQueryWasFast ? { found: await read(timedDb) } : await limitedQuery(read);
+    lastQueryWasFast = next !== undefined && ports.monotonicMs() - startedMs < fastQueryMs;
     if (!next) return undefined;
     const dueMs = next.found?.getTime() ?? Number.POSITIVE_INFINITY;
     nothingDueUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
@@ -164,7 +163,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   async function reportMissingConnectors(): Promise<void> {
     if (ports.monotonicMs() - reportedMs < reportIntervalMs) return;
     reportedMs = ports.monotonicMs();
-    const others = (await limitedLook((tx) => otherProvidersWaiting(tx, providers)))?.found;
+    const others = (await limitedQuery((tx) => otherProvidersWaiting(tx, providers)))?.found;
     if (!others) return;
     telemetry.ownersCorrected(await rescueForeign(timedDb, new Date(ports.now()), others));
     telemetry.connectorsMissing(others);

@@ -3,9 +3,9 @@ import type { ExecutorContext } from '../pipeline/claim.ts';
 import { reap } from '../pipeline/reap.ts';
 import { startLoop } from '../platform/loop.ts';
 import {
-  type Beat,
-  beat,
   type ClaimKey,
+  type Heartbeat,
+  heartbeat,
   insertProcess,
   type LostRun,
   releaseProcess,
@@ -77,17 +77,17 @@ export function startLease(options: LeaseOptions): Lease {
   }
 
   /** The previous heartbeat's time only shortens the lease. */
-  async function sendHeartbeat(id: string): Promise<Beat> {
+  async function sendHeartbeat(id: string): Promise<Heartbeat> {
     const self = { id, clockSkewSeconds: db.clock.skewSeconds() };
-    let answer: Beat | undefined;
+    let answer: Heartbeat | undefined;
     await db.clock.reading(async () => {
-      answer = await beat(reserved, new Date(db.clock.nowMs()), config.leaseSeconds, self, runs());
+      answer = await heartbeat(reserved, new Date(db.clock.nowMs()), config.leaseSeconds, self, runs());
       return answer.now_ms;
     });
-    return answer as Beat;
+    return answer as Heartbeat;
   }
 
-  async function heartbeat(): Promise<number> {
+  async function renew(): Promise<number> {
     if (!state.current) await register();
     const id = state.current?.id;
     if (id === undefined) return 0;
@@ -122,7 +122,7 @@ export function startLease(options: LeaseOptions): Lease {
 
   const heartbeats = startLoop({
     ports,
-    runOnce: heartbeat,
+    runOnce: renew,
     onFailure: (error, retryMs) => {
       apply({ type: 'heartbeatFailed' });
       telemetry.roundFailed('heartbeat', error, retryMs);

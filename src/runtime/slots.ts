@@ -89,7 +89,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
         job,
         abort: new RunAbort(),
         startedMs: ports.monotonicMs(),
-        log: createRunLog(() => telemetry.runLogger(job), { now: ports.now, hide: redactor.hide }),
+        log: createRunLog(() => telemetry.runLogger(job), { now: ports.now, redact: redactor.redact }),
         redactor,
         isHeld: () => isHeld(run),
         state: 'syncing',

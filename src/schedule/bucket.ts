@@ -1,6 +1,6 @@
 /** A row of `budgets`: docs/decisions/0011-budgets-are-windows-in-blocks.md. */
 export interface Bucket {
-  most: number;
+  limit: number;
   stated: number;
   periodSeconds: number;
   windowNumber: number;
@@ -66,7 +66,7 @@ const maxWindowMs = 7 * 24 * 3600 * 1000;
 export function newBucket(stated: number, periodSeconds: number, nowMs: number): Bucket {
   const counts = { spent: 0, drift: 0, leased: 0, carried: 0 };
   const times = { ...windowTimes(nowMs, periodSeconds), learnedAtMs: undefined };
-  return { most: stated, stated, periodSeconds, windowNumber: 1, ...counts, ...times };
+  return { limit: stated, stated, periodSeconds, windowNumber: 1, ...counts, ...times };
 }
 
 const windowTimes = (openedAtMs: number, periodSeconds: number) => ({
@@ -81,9 +81,9 @@ const endingAt = (resetsAtMs: number, periodSeconds: number) => ({
 
 /** None between windows: either could count them. */
 export function availableIn(bucket: Bucket, nowMs: number): number {
-  const { most, spent, drift, leased, carried } = bucket;
+  const { limit, spent, drift, leased, carried } = bucket;
   if (nowMs >= bucket.resetsAtMs) return 0;
-  return Math.max(0, Math.min(most, most - spent - drift) - leased - carried);
+  return Math.max(0, Math.min(limit, limit - spent - drift) - leased - carried);
 }
 
 export const isOver = ({ opensAtMs }: Bucket, nowMs: number) => nowMs >= opensAtMs;
@@ -107,8 +107,8 @@ export function exchange(
 /** Until the provider reports one. */
 function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket {
   if (bucket.stated === stated && bucket.periodSeconds === periodSeconds) return bucket;
-  const most = bucket.learnedAtMs === undefined ? stated : bucket.most;
-  return { ...bucket, most, stated, periodSeconds };
+  const limit = bucket.learnedAtMs === undefined ? stated : bucket.limit;
+  return { ...bucket, limit, stated, periodSeconds };
 }
 
 /** Shifts a window opened by a clock ahead to now, or an exhausted budget stays closed. */
@@ -170,7 +170,7 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
   const isNew = isFirst || isOtherWindow;
   return {
     ...bucket,
-    most: observed.limit ?? bucket.most,
+    limit: observed.limit ?? bucket.limit,
     ...endingAt(isNew ? toMs : Math.min(bucket.resetsAtMs, toMs), bucket.periodSeconds),
     drift: driftOf(bucket, observed, isNew),
     carried: observed === reported ? bucket.carried : 0,
@@ -209,6 +209,6 @@ const availableShare = 4;
 
 function blockSize(bucket: Bucket, demand: number, nowMs: number): number {
   const available = availableIn(bucket, nowMs);
-  const standard = Math.min(maxBlockTokens, Math.ceil(bucket.most / blocksPerBucket));
+  const standard = Math.min(maxBlockTokens, Math.ceil(bucket.limit / blocksPerBucket));
   return Math.min(available, Math.max(demand, Math.min(standard, Math.ceil(available / availableShare))));
 }

@@ -107,9 +107,10 @@ const writeBudgetsSql = sql<object>`
 
 export async function writeBudgets(tx: Queryable, budgets: { key: string; bucket: Bucket }[]): Promise<void> {
   const rows = budgets.map(
-    ({ key, bucket: { openedAtMs, resetsAtMs, opensAtMs, learnedAtMs, ...counts } }) => ({
+    ({ key, bucket: { openedAtMs, resetsAtMs, opensAtMs, learnedAtMs, limit, ...counts } }) => ({
       ...counts,
       key,
+      most: limit,
       openedAt: new Date(openedAtMs),
       resetsAt: new Date(resetsAtMs),
       opensAt: new Date(opensAtMs),
@@ -121,7 +122,7 @@ export async function writeBudgets(tx: Queryable, budgets: { key: string; bucket
 
 function toBucket(row: CountRow): Bucket {
   return {
-    most: row.most,
+    limit: row.most,
     stated: row.stated,
     periodSeconds: row.period_seconds,
     windowNumber: Number(row.window_number),

@@ -68,7 +68,7 @@ const lockedReady = `
           AND scheduled_at BETWEEN l.scheduled_at AND :now
         ORDER BY provider_slug, priority, scheduled_at LIMIT :limit) j
       ORDER BY l.priority DESC, j.scheduled_at
-      LIMIT CASE WHEN :thorough THEN NULL ELSE :limit::int END) first
+      LIMIT CASE WHEN :scanAll THEN NULL ELSE :limit::int END) first
     GROUP BY slug, priority, since
   )
   SELECT locked.* FROM share l CROSS JOIN LATERAL (
@@ -84,7 +84,7 @@ const lockedReady = `
     WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
       AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at BETWEEN l.since AND :now
     ORDER BY j.provider_slug, j.priority, j.scheduled_at
-    LIMIT CASE WHEN :thorough THEN :limit::int ELSE l.jobs END
+    LIMIT CASE WHEN :scanAll THEN :limit::int ELSE l.jobs END
     FOR NO KEY UPDATE OF j, c SKIP LOCKED) locked`;
 
 const lockReadySql = sql<ReadyRow>`WITH RECURSIVE ${scannedLanes}, ${lockedReady}`;
@@ -95,19 +95,19 @@ export interface ReadyRequest {
   providers: readonly string[];
   limit: number;
   /** Scan `limit` jobs per lane: other transactions hold the first. */
-  thorough?: boolean;
+  scanAll?: boolean;
   lanes?: readonly Lane[] | undefined;
 }
 
 /**
- * EXE-1, EXE-2. Computes each lane's share first, to lock at most `limit` rows (`thorough`: per lane).
+ * EXE-1, EXE-2. Computes each lane's share first, to lock at most `limit` rows (`scanAll`: per lane).
  * `markRunning` checks EXE-3 with a snapshot taken after the locks.
  */
 export function lockReady(
   tx: Queryable,
-  { now, providers, limit, thorough = false, lanes }: ReadyRequest,
+  { now, providers, limit, scanAll = false, lanes }: ReadyRequest,
 ): Promise<ReadyRow[]> {
-  const request = { now, limit, thorough };
+  const request = { now, limit, scanAll };
   return lanes
     ? lockReadyFromSql.all(tx, {
         ...request,

@@ -37,7 +37,7 @@ export async function insertProcess(
   });
 }
 
-export interface Beat {
+export interface Heartbeat {
   held: boolean;
   /** For the caller to reap. */
   expired: string[];
@@ -54,7 +54,7 @@ export interface ClaimKey {
   claimId: string;
 }
 
-const beatSql = sql<Beat>`
+const heartbeatSql = sql<Heartbeat>`
   WITH renewed AS (
     UPDATE :schema.processes
     SET expires_at = :now::timestamptz + :leaseSeconds::float8 * interval '1 second',
@@ -75,15 +75,14 @@ const beatSql = sql<Beat>`
       FROM run), '[]') AS lost,
     ${clockColumn}`;
 
-/** EXE-9: renewal, expired processes and lost claims in one statement. */
-export async function beat(
+export async function heartbeat(
   db: Queryable,
   now: Date,
   leaseSeconds: number,
   process: { id: string; clockSkewSeconds: number },
   runs: ClaimKey[],
-): Promise<Beat> {
-  const row = await beatSql.first(db, {
+): Promise<Heartbeat> {
+  const row = await heartbeatSql.first(db, {
     now,
     leaseSeconds,
     id: process.id,

@@ -26,8 +26,8 @@ export interface ExecutorTelemetry extends RunEvents {
   jobsPoisoned(jobs: PoisonJob[]): void;
   /** Logged when the list changes. */
   connectorsMissing(providers: string[]): void;
-  /** By the server, while looking for the next due job. */
-  lookCancelled(limitMs: number, pollMs: number): void;
+  /** The query for the next due job, by the server. */
+  dueQueryCancelled(limitMs: number, pollMs: number): void;
   leaseNotReturned(error: unknown): void;
   executorStopped(runs: { finished: number; requeued: number }): void;
 }
@@ -100,7 +100,7 @@ export function executorTelemetry(
     runLogger: (job) => log.child(logFields(job)),
 
     /** Before the commit: connector mistakes are reported even if it fails. */
-    runEnded(job, end, { error, warning }, hide) {
+    runEnded(job, end, { error, warning }, redact) {
       if (warning) log.warn(logFields(job), `${jobLabel(job)}: ${warning}`);
       if ('page' in end && end.page.cleaned > 0)
         log.warn(
@@ -109,7 +109,7 @@ export function executorTelemetry(
         );
       if (error && 'error' in end)
         log.debug(
-          { ...logFields(job), err: briefError(end.error, hide) },
+          { ...logFields(job), err: briefError(end.error, redact) },
           `${jobLabel(job)}: ${error.message}`,
         );
     },
@@ -205,10 +205,10 @@ export function executorTelemetry(
       missing = now;
     },
 
-    lookCancelled(limitMs, pollMs) {
+    dueQueryCancelled(limitMs, pollMs) {
       log.warn(
         { limit_ms: limitMs, poll_ms: pollMs },
-        `the look for the next due job was cancelled after ${limitMs} ms; this executor claims every ` +
+        `the query for the next due job was cancelled after ${limitMs} ms; this executor claims every ` +
           `${pollMs} ms instead. An old snapshot may pin dead index entries: run \`syncline doctor\`.`,
       );
     },

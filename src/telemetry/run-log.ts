@@ -14,7 +14,7 @@ interface RunLog {
 /** Created on first use: few connectors log. */
 export function createRunLog(
   processLogger: () => Logger,
-  { now, hide = (text) => text }: { now: () => number; hide?: (text: string) => string },
+  { now, redact = (text) => text }: { now: () => number; redact?: (text: string) => string },
 ): RunLog {
   const lines: LogLine[] = [];
   let dropped = 0;
@@ -27,8 +27,8 @@ export function createRunLog(
       // A connector's field overrides pino's, with any type.
       const at = new Date(typeof time === 'number' && Math.abs(time) <= maxDateMs ? time : now());
       const name = pino.levels.labels[Number(level)] ?? 'info';
-      const message = hide(String(msg ?? ''));
-      const shown = mapTexts(JSON.parse(jsonWithoutSecrets(fields)), hide) as Record<string, unknown>;
+      const message = redact(String(msg ?? ''));
+      const shown = mapTexts(JSON.parse(jsonWithoutSecrets(fields)), redact) as Record<string, unknown>;
       target[name as 'info'](shown, message);
       if (lines.length >= maxRunLog.lines) dropped++;
       else lines.push(line(at.toISOString(), name, message, shown));

@@ -122,7 +122,7 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
       redactor,
     });
     abortSignal?.removeEventListener('abort', end);
-    const verdict = judge(job, ended, { policy, nowMs: now(), random: 0, hide: redactor.hide });
+    const verdict = judge(job, ended, { policy, nowMs: now(), random: 0, redact: redactor.redact });
     // Aborted and crashed runs have lost their job.
     if (!lost && !abort.isAborted) return store(current, verdict);
     waiting = current;

@@ -20,9 +20,9 @@ export function createRedactor(configured: readonly string[]): Redactor {
     const read = readable(bytes);
     if (read === undefined) return { base64: Buffer.from(bytes).toString('base64') };
     for (const secret of secretsIn(read, type)) secrets.add(secret);
-    if (isForm(type)) return { text: text(hideInForm(read)) };
+    if (isForm(type)) return { text: text(redactForm(read)) };
     const json = asJson(read);
-    return json === undefined ? { text: text(read) } : { json: hideInJson(json, text) };
+    return json === undefined ? { text: text(read) } : { json: redactJson(json, text) };
   }
 
   return {
@@ -35,7 +35,7 @@ export function createRedactor(configured: readonly string[]): Redactor {
       for (const secret of secretsIn(sent && readable(sent), headers.get('content-type')))
         secrets.add(secret);
     },
-    url: (url) => text(hideInUrl(url)),
+    url: (url) => text(redactUrl(url)),
     headers: (headers) =>
       Object.fromEntries(
         [...headers].map(([name, value]) => [name, isHiddenName(name) ? hidden : text(value)]),
@@ -70,7 +70,7 @@ function partsOf(value: string): string[] {
   return [rest, password];
 }
 
-function hideInUrl(url: string): string {
+function redactUrl(url: string): string {
   const cleaned = new URL(url);
   if (cleaned.username) cleaned.username = 'hidden';
   if (cleaned.password) cleaned.password = 'hidden';
@@ -80,20 +80,20 @@ function hideInUrl(url: string): string {
   return cleaned.href.replaceAll(encodeURIComponent(hidden), hidden);
 }
 
-function hideInForm(text: string): string {
+function redactForm(text: string): string {
   const form = new URLSearchParams(text);
   for (const name of new Set(form.keys())) if (isHiddenName(name)) form.set(name, hidden);
   return form.toString().replaceAll(encodeURIComponent(hidden), hidden);
 }
 
-function hideInJson(value: unknown, clean: (text: string) => string): unknown {
+function redactJson(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return clean(value);
-  if (Array.isArray(value)) return value.map((inner) => hideInJson(inner, clean));
+  if (Array.isArray(value)) return value.map((inner) => redactJson(inner, clean));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       clean(name),
-      isSecretField(name, inner) ? hidden : hideInJson(inner, clean),
+      isSecretField(name, inner) ? hidden : redactJson(inner, clean),
     ]),
   );
 }

@@ -109,7 +109,7 @@ export const redactNamedInLog = (line: string) => line.replaceAll(inLog, `$1${hi
 
 export interface SecretRedactor {
   add(secrets: readonly string[]): void;
-  hide(text: string): string;
+  redact(text: string): string;
 }
 
 /** Evaluated late: most runs log nothing. */
@@ -119,7 +119,7 @@ export function createSecretRedactor(known: () => readonly (string | undefined)[
     add: (secrets) => {
       for (const secret of secrets) seen.add(secret);
     },
-    hide: (text) => {
+    redact: (text) => {
       const configured = known().filter((secret) => secret !== undefined);
       return withoutSecrets(text, [...configured, ...seen]);
     },

@@ -97,12 +97,12 @@ function simulate(scenario: Scenario): number[] {
       afterLatency(() => {
         const granted = decide(outgoing);
         const dbNowMs = nowMs;
-        const { windowNumber, spent, most } = bucket;
+        const { windowNumber, spent, limit } = bucket;
         const facts = {
           atMs: nowMs,
           windowNumber,
           spent,
-          most,
+          limit,
           available: availableIn(bucket, nowMs),
           granted,
         };

@@ -22,7 +22,7 @@ const answer = (changes: Partial<BucketState> = {}): HoldingEvent => ({
     atMs: 1_000_000,
     windowNumber: 1,
     spent: 0,
-    most: 100,
+    limit: 100,
     available: 90,
     granted: 10,
     resetsInMs: 60_000,

@@ -38,7 +38,7 @@ async function pinDeadEntries(): Promise<pg.Client> {
 }
 
 /** The claim rounds of a registered process, and the errors that the server sent. */
-async function openRounds(maxLookMs?: number) {
+async function openRounds(maxQueryMs?: number) {
   const { config } = loadConfig({ options: { database: database.url, executor: { pollIntervalMs } } });
   const errorCodes: (string | undefined)[] = [];
   const ports: Ports = {
@@ -85,7 +85,7 @@ async function openRounds(maxLookMs?: number) {
     },
     isListening: () => true,
     start: (claimed) => void started.push(claimed),
-    ...(maxLookMs !== undefined && { maxLookMs }),
+    ...(maxQueryMs !== undefined && { maxQueryMs }),
   });
   return { rounds, started, errorCodes, lines };
 }
@@ -104,7 +104,7 @@ describe('DB-4: the look for the next due job beside an old snapshot', () => {
       expect(await rounds.runOnce()).toBe(0);
       expect(started.at(-1)?.id).toBe(id);
     }
-    expect(lines.filter(({ msg }) => msg.includes('look for the next due job'))).toMatchObject([
+    expect(lines.filter(({ msg }) => msg.includes('query for the next due job'))).toMatchObject([
       { level: 'warn', limit_ms: 1, poll_ms: pollIntervalMs },
     ]);
   });

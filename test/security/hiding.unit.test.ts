@@ -70,9 +70,9 @@ describe('hiding: secrets are redacted', () => {
 
   it('hiding: secrets added later are redacted from then on', () => {
     const redactor = createSecretRedactor(() => ['known before', undefined]);
-    expect(redactor.hide('known before, added later')).toBe('[hidden], added later');
+    expect(redactor.redact('known before, added later')).toBe('[hidden], added later');
     redactor.add(['added later']);
-    expect(redactor.hide('known before, added later')).toBe('[hidden], [hidden]');
+    expect(redactor.redact('known before, added later')).toBe('[hidden], [hidden]');
   });
 
   it('hiding: secret fields of a response are redacted, other text is kept', () => {
