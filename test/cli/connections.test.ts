@@ -283,7 +283,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
       run('connections', 'show', id),
       json('connections', 'show', id),
     ]);
-    const sentence = /^Paused by ada .* No jobs run until it is resumed\.$/;
+    const sentence = /^Paused by ada .* No new run starts until it is resumed\.$/;
     expect(stdout.split('\n')[0]).toMatch(sentence);
     expect(stdout).toMatch(new RegExp(`Recent jobs:\n.*\n${jobId} +incremental +queued, blocked`));
     expect(stdout).toMatch(/triggered +api +\S+ +acme\\u001b\[2J second line\n/);

@@ -77,14 +77,14 @@ function inactive(facts: Facts): Explanation {
       return {
         state: 'paused',
         sentence:
-          `Paused${event ? ` by ${event.actor}` : ''}${since}${because} No jobs run until it is ` +
+          `Paused${event ? ` by ${event.actor}` : ''}${since}${because} No new run starts until it is ` +
           `resumed.${finishing}`,
         nextRunAt,
       };
     default:
       return {
         state: 'disabled',
-        sentence: `Disabled. No jobs run until it is active again.${finishing}`,
+        sentence: `Disabled. No new run starts until it is active again.${finishing}`,
         nextRunAt,
       };
   }
