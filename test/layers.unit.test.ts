@@ -212,6 +212,7 @@ describe('ports', () => {
   });
 
   it('only entry points import the system ports', () => {
+    // `syncline/testing` composes contexts without an engine (decision 24).
     const isEntryPoint = (file: string) =>
       layerOf(file) === 'cli' ||
       ['index.ts', 'syncline.ts', 'testing/context.ts', 'testing/record.ts'].includes(file);
