@@ -59,7 +59,7 @@ async function registerProviders({ providers }: Syncline): Promise<void> {
 }
 
 const findHighestSql = sql<{ highest: number }>`
-  SELECT coalesce(max(substring(external_id FROM '^load-(\d{1,9})$')::int), 0) AS highest
+  SELECT coalesce(max(substring(external_id FROM '^load-([0-9]{1,9})$')::int), 0) AS highest
   FROM :schema.connections WHERE ${loadConnections}`;
 
 const highestNumber = async (database: Queryable) => (await findHighestSql.first(database))?.highest ?? 0;
