@@ -56,7 +56,7 @@ export interface CredentialsApi {
   replace(id: string, secret: Secret, note?: AuditNote): Promise<StoredCredential>;
 
   /** Throws CONFLICT while connections use it. */
-  remove(id: string, note?: AuditNote): Promise<void>;
+  delete(id: string, note?: AuditNote): Promise<void>;
 
   /** Creates the link of an OAuth 2 consent, valid for ten minutes. */
   authorize(request: AuthorizationRequest): Promise<Authorization>;
@@ -127,7 +127,7 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
       return credentialFromRow(await replace(context, id, checkedSecret(secret), change));
     },
 
-    async remove(id, note = {}) {
+    async delete(id, note = {}) {
       requireUuid('credential', id);
       await transactAfterRefresh(context, id, async (tx) => {
         // Then count: the second snapshot sees a connection attached meanwhile.

@@ -113,19 +113,19 @@ async function insert(
   );
 }
 
-export async function removeLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
+export async function deleteLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
     for (let done = 0; ; ) {
-      const removed = await removeBatch(database);
-      done += removed;
-      if (removed === 0) return done;
+      const deleted = await deleteBatch(database);
+      done += deleted;
+      if (deleted === 0) return done;
       onProgress(done);
     }
   });
 }
 
 /** The engine's lock order: connections by id. */
-async function removeBatch({ client, schema }: DemoDatabase): Promise<number> {
+async function deleteBatch({ client, schema }: DemoDatabase): Promise<number> {
   await client.query('BEGIN');
   try {
     const { rows } = await client.query<{ id: string; credential_id: string | null }>(

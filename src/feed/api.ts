@@ -95,5 +95,5 @@ export interface ConsumersApi {
   move(name: string, after: string, note?: AuditNote): Promise<Consumer>;
 
   /** Deletes the position; a reader of this name then fails with CONFLICT. */
-  remove(name: string, note?: AuditNote): Promise<void>;
+  delete(name: string, note?: AuditNote): Promise<void>;
 }

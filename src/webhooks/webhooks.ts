@@ -27,7 +27,7 @@ export interface WebhooksApi {
   get(connectionId: string): Promise<ConnectionWebhook>;
 
   /** Deletes the secret: deliveries signed with it are rejected. */
-  remove(connectionId: string, note?: AuditNote): Promise<void>;
+  delete(connectionId: string, note?: AuditNote): Promise<void>;
 }
 
 export function createWebhooks({
@@ -58,7 +58,7 @@ export function createWebhooks({
       return read(db, await existingConnection(db, connectionId));
     },
 
-    async remove(connectionId, auditNote = {}) {
+    async delete(connectionId, auditNote = {}) {
       await changeConnection({ db }, connectionId, async (tx, row, now) => {
         if (!(await deleteWebhook(tx, row.id)))
           throw new SynclineError('NOT_FOUND', `Connection ${row.id} has no webhook.`);

@@ -146,7 +146,7 @@ export interface ConnectionsApi<C extends Connector = Connector> {
    * Deletes it with its jobs, signals and unshared credential; audit events stay. A large connection is
    * disabled and deleted in the background; see `deletion`. Another call continues the deletion.
    */
-  remove(id: string, note?: AuditNote): Promise<Deletion>;
+  delete(id: string, note?: AuditNote): Promise<Deletion>;
 
   /** Progress of its deletion, kept for a week after the end. */
   deletion(id: string): Promise<Deletion>;
@@ -161,5 +161,5 @@ export interface ConnectionsApi<C extends Connector = Connector> {
 /** Bulk actions use them with a shorter lock timeout. */
 export type ConnectionControl = Pick<
   ConnectionsApi,
-  'trigger' | 'pause' | 'resume' | 'cancel' | 'rewind' | 'remove' | 'deletion' | 'explain' | 'events'
+  'trigger' | 'pause' | 'resume' | 'cancel' | 'rewind' | 'delete' | 'deletion' | 'explain' | 'events'
 >;

@@ -134,7 +134,7 @@ export function createControl({
       });
     },
 
-    async remove(id, note = {}) {
+    async delete(id, note = {}) {
       requireAuditNote({ actor: caller.actor, ...note });
       const mark = async (tx: Queryable, row: LockedConnection, now: Date) => {
         if (row.deleting_since) return;

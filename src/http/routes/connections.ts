@@ -247,7 +247,7 @@ export function connectionRoutes(app: App): void {
     }),
     async (c) => {
       const { id } = c.req.valid('param');
-      const deletion = await c.get('view').connections.remove(id, omitUndefined(c.req.valid('json')));
+      const deletion = await c.get('view').connections.delete(id, omitUndefined(c.req.valid('json')));
       if (deletion.state === 'deleted') return c.body(null, 204);
       c.header('location', `${c.get('base')}/v1/connections/${id}/deletion`);
       return c.json(deletionJson(deletion), 202);

@@ -85,7 +85,7 @@ export function consumerRoutes(app: App): void {
       responses: { 204: nothing('Deleted.'), ...problems(404) },
     }),
     async (c) => {
-      await c.get('view').consumers.remove(c.req.valid('param').name);
+      await c.get('view').consumers.delete(c.req.valid('param').name);
       return c.body(null, 204);
     },
   );

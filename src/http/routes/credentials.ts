@@ -160,7 +160,7 @@ export function credentialRoutes(app: App): void {
       responses: { 204: nothing('Deleted.'), ...bodyProblems(404, 409) },
     }),
     async (c) => {
-      await c.get('view').credentials.remove(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
+      await c.get('view').credentials.delete(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
       return c.body(null, 204);
     },
   );

@@ -171,7 +171,7 @@ export function webhookRoutes(app: App): void {
       responses: { 204: nothing('Deleted.'), ...problems(404) },
     }),
     async (c) => {
-      await c.get('view').webhooks.remove(c.req.valid('param').id);
+      await c.get('view').webhooks.delete(c.req.valid('param').id);
       return c.body(null, 204);
     },
   );
