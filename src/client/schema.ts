@@ -378,7 +378,7 @@ export interface Problem {
   title: string;
   status: number;
   detail: string;
-  code: 'INVALID_ARGUMENT' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'NOT_FOUND' | 'CONFLICT' | 'TOO_LARGE' | 'TOO_MANY' | 'EXPIRED' | 'UNAVAILABLE' | 'INTERNAL';
+  code: 'INVALID_ARGUMENT' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'NOT_FOUND' | 'PROVIDER_NOT_FOUND' | 'CONFLICT' | 'EXPIRED' | 'TOO_LARGE' | 'TOO_MANY' | 'INTERNAL' | 'UNAVAILABLE' | 'OVERLOADED' | 'DATABASE_UNREACHABLE' | 'DATABASE_REFUSED' | 'DATABASE_UNSUITABLE' | 'SCHEMA_MISSING' | 'SCHEMA_OUTDATED' | 'SCHEMA_NEWER' | 'SCHEMA_FOREIGN';
   /** How to fix it. */
   hint?: string | undefined;
   /** Id of an unexpected error in the service log. */

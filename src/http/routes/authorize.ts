@@ -17,7 +17,7 @@ import type { App, HttpEnv } from '../context.ts';
 import { ownUrl } from '../own-url.ts';
 import { page } from '../page.ts';
 import { id, omitUndefined, strict, text, time } from '../parts.ts';
-import { Problem, type ProblemCode } from '../problem.ts';
+import { Problem, problemCodeOf } from '../problem.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 import { consentHeaders } from '../security-headers.ts';
 
@@ -183,7 +183,7 @@ async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T
       (error instanceof SynclineError && ['EXPIRED', 'FORBIDDEN', 'CONFLICT'].includes(error.code));
     if (!isExpected || !c.req.header('accept')?.includes('text/html')) throw error;
     const { status, details } =
-      error instanceof Problem ? error : new Problem(error.code as ProblemCode, error.message);
+      error instanceof Problem ? error : new Problem(problemCodeOf(error.code), error.message);
     const hint = (error instanceof SynclineError ? error.hint : details.hint) ?? '';
     return c.html(page('Not connected', [error.message, hint]), status as ContentfulStatusCode) as T;
   }
