@@ -12,7 +12,7 @@ const count = z
   .meta({ id: 'Count' });
 
 const queue = z
-  .object({ due: count, backing_off: count, blocked: count, running: count })
+  .object({ due: count, backingOff: count, blocked: count, running: count })
   .meta({ id: 'Queue' });
 
 const totals = z.object({ succeeded: z.int(), failed: z.int(), retried: z.int(), signals: z.int() });
@@ -25,7 +25,7 @@ const overview = z
       total: count,
       ok: count,
       failing: count,
-      needs_auth: count,
+      needsAuth: count,
       paused: count,
       disabled: count,
     }),
