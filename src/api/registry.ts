@@ -61,8 +61,7 @@ export function createTenants({ db, ports, caller, record }: Context): TenantsAp
       requireText('name', name, 200);
       const id = ports.newId();
       const now = await db.now();
-      await db.transaction((tx) => storeTenant(tx, now, { id, name }, record));
-      return { id, name, createdAt: now };
+      return tenantFromRow(await db.transaction((tx) => storeTenant(tx, now, { id, name }, record)));
     },
 
     async get(id) {

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { type AuditNote, webhookJson } from '../index.ts';
 import { invalid } from '../values/arguments.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { auditNoteOf, omitUndefined, unsetVariable, withAuditNote } from './options.ts';
+import { auditNoteOf, unsetVariable, withAuditNote } from './options.ts';
 import { printResult } from './output.ts';
 import { terminal } from './terminal.ts';
 

@@ -5,16 +5,9 @@ import { secretTypes } from '../contract/credential.ts';
 import { invalidArgument } from '../contract/errors.ts';
 import { type AuditNote, credentialJson, type StoredCredential, type Syncline } from '../index.ts';
 import { requireOneOf, requireUuid } from '../values/arguments.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import {
-  auditNoteOf,
-  jsonObject,
-  limitOf,
-  omitUndefined,
-  unsetVariable,
-  withAuditNote,
-  withLimit,
-} from './options.ts';
+import { auditNoteOf, jsonObject, limitOf, unsetVariable, withAuditNote, withLimit } from './options.ts';
 import { count, note, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { type TenantOptions, tenantOf, withProviderHint, withTenant } from './tenant-option.ts';

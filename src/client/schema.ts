@@ -74,8 +74,11 @@ export interface AuditEventList {
 }
 
 export interface Authorization {
-  authorization_url: string;
+  /** Secret of the consent: 256 random bits, the parameter `link` of its page. */
+  link: string;
   expires_at: string;
+  /** The consent page. */
+  authorization_url: string;
 }
 
 export interface BudgetStatus {
@@ -632,7 +635,9 @@ export interface TenantList {
 }
 
 export interface TriggerResult {
+  /** The queued job; with `follows`, the running job. */
   job_id: string;
+  /** `queued`: a new job. `brought_forward`: its queued job is due now. `follows`: a later rerun. */
   effect: 'queued' | 'brought_forward' | 'follows';
 }
 

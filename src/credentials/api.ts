@@ -16,7 +16,7 @@ import {
 import { violatedConstraint } from '../store/database-errors.ts';
 import { upsertProvider } from '../store/providers.ts';
 import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
-import type { Authorization, AuthorizationRequest } from './authorize.ts';
+import type { AuthorizationRequest } from './authorize.ts';
 import {
   type ChangeContext,
   detailOf,
@@ -24,7 +24,7 @@ import {
   requireCredentialRow,
   transactAfterRefresh,
 } from './change.ts';
-import { credentialFromRow, type StoredCredential } from './model.ts';
+import { type Authorization, credentialFromRow, type StoredCredential } from './model.ts';
 import { type RotationProgress, rotateKeys } from './rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './secret.ts';
 

@@ -11,6 +11,7 @@ import type { Database, Queryable } from '../store/database.ts';
 import { holdValidKey } from '../store/keys.ts';
 import { requireUuid } from '../values/arguments.ts';
 import { hashOf, newSecret } from '../values/secret-token.ts';
+import type { Authorization } from './model.ts';
 import type { Vault } from './vault.ts';
 
 /** Encrypted: it holds the PKCE verifier. */
@@ -28,12 +29,6 @@ export interface AuthorizationRequest {
   redirectUri: string;
   /** Redirect target. */
   returnTo?: string | undefined;
-}
-
-export interface Authorization {
-  /** 256 random bits, for `oauth.start` and `/v1/connections/consent?link=…`. */
-  link: string;
-  expiresAt: Date;
 }
 
 export interface AuthorizeContext {

@@ -3,7 +3,7 @@ import type { Page, PageRequest } from '../../caller/keyset.ts';
 import type { TenantOwner } from '../../caller/tenant-owner.ts';
 import type { Connector } from '../../contract/connector.ts';
 import type { JobType } from '../../contract/states.ts';
-import type { TriggerResult } from '../../pipeline/trigger.ts';
+import type { TriggerResult } from '../../pipeline/model.ts';
 import type { Deletion } from '../../runtime/index.ts';
 import type { ScheduleInput } from '../../schedule/schedule.ts';
 import type { ConnectionFilter } from '../../store/connection-lists.ts';

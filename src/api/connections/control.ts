@@ -31,8 +31,6 @@ import { explain, explainDeletion } from './explain.ts';
 import { type Connection, connectionFromRow } from './model.ts';
 import { recordedCursor } from './recorded-cursor.ts';
 
-export type { TriggerResult } from '../../pipeline/trigger.ts';
-
 export function createControl({
   db,
   config,

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { triggerEffects } from '../../pipeline/trigger.ts';
 import type { CursorRow } from '../../store/job-history.ts';
 import { jsonOf, maybe, maybeText, maybeTime, time, uuid } from '../../values/model.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
@@ -63,10 +62,6 @@ export const cursorFromRow = (row: CursorRow, json: ReadJson): StoredCursor => (
   cursor: json(row.next_cursor),
   current: row.current,
 });
-
-const triggerResult = z.object({ jobId: uuid, effect: z.enum(triggerEffects) }).meta({ id: 'TriggerResult' });
-
-export const triggerJson = jsonOf(triggerResult);
 
 const bulkStep = z.object({
   matched: z.int(),

@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { connectionJson, deletionJson, type ScheduleInput, scheduleLimits, weekdays } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import {
@@ -7,7 +8,6 @@ import {
   filterOf,
   id,
   listJson,
-  omitUndefined,
   pageQuery,
   provider,
   reason,

@@ -1,8 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { consumerJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
-import { listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
+import { listJson, pageQuery, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const tags = ['Consumers'];
