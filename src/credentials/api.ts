@@ -33,12 +33,14 @@ export interface CredentialsContext extends ChangeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
+/** Input of `credentials.create`. */
 export type NewCredential = TenantOwner & {
   provider: string;
   name?: string | undefined;
   secret: Secret;
 };
 
+/** Filter and page of `credentials.list`. */
 export interface ListedCredentials extends CredentialFilter, PageRequest {}
 
 /** Secrets are write-only: no method returns them. */

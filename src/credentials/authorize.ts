@@ -24,6 +24,7 @@ export interface ConsentState {
   keyId?: string | undefined;
 }
 
+/** Input of `credentials.authorize`. */
 export interface AuthorizationRequest {
   connectionId: string;
   redirectUri: string;

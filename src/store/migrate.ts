@@ -9,12 +9,14 @@ import { firstVersion, latestVersion, newerSchema, tableNames, unreleasedSchema 
 import { beginText, isShared, openSession } from './session.ts';
 import { requireSuitable } from './suitable.ts';
 
+/** An applied migration file. */
 export interface MigrationStep {
   name: string;
   /** Of its statements. The step's transaction holds locks until it ends. */
   durationMs: number;
 }
 
+/** What `migrate` applied. */
 export interface MigrationResult {
   schema: string;
   /** In order. */

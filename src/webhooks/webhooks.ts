@@ -16,6 +16,7 @@ export const webhookContext = (owner: { tenantId: string; connectionId: string }
 /** Shorter ones can be brute-forced from one signature. */
 const secretLength = { min: 16, max: 500 };
 
+/** The webhook of each connection. */
 export interface WebhooksApi {
   /** Sets the secret of deliveries; default: random. The previous one stops working. */
   create(

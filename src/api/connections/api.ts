@@ -37,6 +37,7 @@ type WithOptionalConfig<Provider, Config> = ConnectionFields &
     config?: Config | undefined;
   };
 
+/** Input of `connections.create`, for any provider. */
 export type NewConnection = WithOptionalConfig<string, Record<string, unknown>>;
 
 /** `NewConnection` typed by the connectors. */
@@ -55,11 +56,13 @@ export type NewConnectionFor<C extends Connector> = [C] extends [never]
 /** Unlike an interface, assignable to `Record<string, unknown>`. */
 type Fields<T> = { [Key in keyof T]: T[Key] };
 
+/** Filter and page of `connections.list`. */
 export interface ListedConnections extends ConnectionFilter, PageRequest {
   /** Adds the results of recent runs. */
   recent?: boolean | undefined;
 }
 
+/** Kind and priority of a manual sync. */
 export interface TriggerRequest extends AuditNote {
   /** Default: `incremental`. */
   type?: JobType;
@@ -69,16 +72,19 @@ export interface TriggerRequest extends AuditNote {
 export const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'delete'] as const;
 export type BulkAction = (typeof bulkActions)[number];
 
+/** An action, and the connections it applies to. */
 export interface BulkRequest extends PageRequest, AuditNote {
   action: BulkAction;
   filter: ConnectionFilter;
 }
 
+/** A step of `connections.repairSchedule`. */
 export interface RepairRequest extends PageRequest, AuditNote {
   /** Reports what would change. */
   dryRun?: boolean | undefined;
 }
 
+/** Accounts at providers that are synced on a schedule. */
 export interface ConnectionsApi<C extends Connector = Connector> {
   /**
    * Registers the provider if it has a connector. If that requires OAuth 2, a connection without a credential

@@ -38,6 +38,7 @@ const schedule = z
     runs: z.array(runWindow).meta({ description: 'Empty while the connection is not active.' }),
   })
   .meta({ id: 'SchedulePreview' });
+/** When the next runs of a connection are expected. */
 export interface SchedulePreview extends z.output<typeof schedule> {
   connection: Connection;
 }
@@ -52,6 +53,7 @@ const storedCursor = z
     current: z.boolean().meta({ description: "Whether it is the connection's current cursor." }),
   })
   .meta({ id: 'StoredCursor' });
+/** A cursor stored by a run, to rewind to. */
 export interface StoredCursor extends z.output<typeof storedCursor> {}
 
 export const cursorJson = jsonOf(storedCursor);
@@ -71,6 +73,7 @@ const bulkStep = z.object({
     description: 'Cursor of the next step; null after the last match.',
   }),
 });
+/** The result of one step of `connections.bulk`. */
 export interface BulkStep extends z.output<typeof bulkStep> {}
 
 export const bulkJson = jsonOf(
@@ -86,6 +89,7 @@ const repaired = z.object({
   nextRunAt: maybe(z.object({ from: time, to: time })).meta({ description: 'Null if unchanged.' }),
   jobIds: z.array(uuid).meta({ description: 'Queued jobs that were rescheduled.' }),
 });
+/** What a schedule repair changed, or would change. */
 export interface RepairedConnection extends z.output<typeof repaired> {}
 
 const repairStep = z.object({
@@ -95,6 +99,7 @@ const repairStep = z.object({
     description: 'Cursor of the next step; null after the last connection.',
   }),
 });
+/** The result of one step of `connections.repairSchedule`. */
 export interface RepairStep extends z.output<typeof repairStep> {}
 
 const { id: connectionId, ...repairedFields } = repaired.shape;
