@@ -153,7 +153,7 @@ export {
   triggerJson,
 } from './api/index.ts';
 export { budgetJson } from './budgets/index.ts';
-export { credentialJson } from './credentials/index.ts';
+export { authorizationJson, credentialJson } from './credentials/index.ts';
 export { consumerJson, feedSignalJson, signalJson } from './feed/index.ts';
 export { deletionJson } from './runtime/index.ts';
 export type { Json, ToJson } from './values/model.ts';

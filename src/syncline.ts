@@ -29,14 +29,15 @@ import { createTelemetry, type TelemetryProviders } from './telemetry/index.ts';
 import { parseStored, type ReadJson } from './values/stored-json.ts';
 import { createDeliver, type DeliveriesApi } from './webhooks/index.ts';
 
+/** Settings, connectors and dependencies of an engine. */
 export interface SynclineOptions<C extends Connector = Connector> extends ConfigOptions {
   /** Made with `defineConnector`. Jobs of other providers stay queued. */
   connectors?: readonly C[];
-  /** Default: pino to standard output. */
+  /** Receives all log lines. Default: pino to standard output. */
   logger?: Logger;
-  /** Default: the providers registered with OpenTelemetry. */
+  /** Where metrics and spans go. Default: the providers registered with OpenTelemetry. */
   telemetry?: TelemetryProviders;
-  /** Default: the system's. */
+  /** Clock, timers, randomness and fetch, for tests. Default: the system's. */
   ports?: Ports;
 }
 
@@ -71,6 +72,7 @@ interface Parts {
   providers?: TelemetryProviders;
 }
 
+/** Creates an engine and its API. It connects at the first call; `start` begins to schedule and run jobs. */
 export function createSyncline<C extends Connector = Connector>(
   options: SynclineOptions<C> = {},
 ): Syncline<C> {

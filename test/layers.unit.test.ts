@@ -127,7 +127,7 @@ describe('layers', () => {
     // The connector kit never loads the engine.
     ['connector-kit', ['contract', 'values', 'platform']],
     ['connectors', ['contract', 'values', 'platform', 'connector-kit']],
-    ['dashboard', ['contract', 'index.ts']],
+    ['dashboard', ['contract', 'index.ts', 'http']],
     // For browsers: without the engine.
     ['client', ['contract']],
     ['schedule', ['values']],

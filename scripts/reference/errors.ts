@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { defaultStatus, problemCodes } from '../../src/http/problem.ts';
+import type { SynclineErrorCode } from '../../src/contract/errors.ts';
+import { defaultStatus, problemCodeOf } from '../../src/http/problem.ts';
 import { code, table } from './markdown.ts';
 
 /** Every code with its comment in the type, and the problem document that the API answers with. */
@@ -12,7 +13,7 @@ export function errorsTable(): string {
   );
   const codes = [...source.matchAll(/^ {2}\| '([A-Z_]+)'/gm)].map(([, name = '']) => name);
   const rows = codes.map((name) => {
-    const problem = problemCodes[name as keyof typeof problemCodes];
+    const problem = problemCodeOf(name as SynclineErrorCode);
     return [code(name), meanings.get(name) ?? '', `${defaultStatus[problem]} ${code(problem)}`];
   });
   return table(['code', 'meaning', 'HTTP'], rows);

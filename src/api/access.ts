@@ -32,6 +32,7 @@ import { notFound, requireText, requireUuid } from '../values/arguments.ts';
 import { hashOf, keyStart, newSecret, publicPrefixLength } from '../values/secret-token.ts';
 import { type ApiKey, type ApiKeyDetail, keyFromRow, type NewApiKey } from './model.ts';
 
+/** The caller that a key or session authenticates. */
 export interface Identity extends Caller {
   /** Undefined for a one-time token. */
   keyId: string | undefined;

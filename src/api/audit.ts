@@ -5,8 +5,10 @@ import { requireText, requireUuid } from '../values/arguments.ts';
 import type { ReadJson } from '../values/stored-json.ts';
 import { type AuditEvent, auditEventFromRow } from './model.ts';
 
+/** Filter and page of `audit.list`. */
 export interface ListedEvents extends EventFilter, PageRequest {}
 
+/** The audit log. */
 export interface AuditApi {
   /** Newest first, within their retention. */
   list(request?: ListedEvents): Promise<Page<AuditEvent>>;

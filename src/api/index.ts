@@ -115,6 +115,7 @@ export function createApi(context: ApiContext): SynclineApi {
   };
 }
 
+export { type TriggerResult, triggerJson } from '../pipeline/model.ts';
 export { type Access, createAccess, type Identity, type KeysApi, type Refused } from './access.ts';
 export type { AuditApi, ListedEvents } from './audit.ts';
 export {
@@ -128,7 +129,6 @@ export {
   type RepairRequest,
   type TriggerRequest,
 } from './connections/api.ts';
-export type { TriggerResult } from './connections/control.ts';
 export { type Connection, type ConnectionSync, connectionJson } from './connections/model.ts';
 export {
   type BulkStep,
@@ -143,7 +143,6 @@ export {
   type SchedulePreview,
   type StoredCursor,
   scheduleJson,
-  triggerJson,
 } from './connections/results.ts';
 export { withDatabaseErrors } from './database-errors.ts';
 export type { JobsApi, ListedJobs } from './jobs/index.ts';

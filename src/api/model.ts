@@ -24,6 +24,7 @@ const tenant = z
     createdAt: time,
   })
   .meta({ id: 'Tenant' });
+/** A customer, who owns connections and credentials. */
 export interface Tenant extends z.output<typeof tenant> {}
 
 export const tenantJson = jsonOf(tenant);
@@ -43,6 +44,7 @@ const provider = z
     updatedAt: time,
   })
   .meta({ id: 'Provider' });
+/** A service that connections sync from, such as GitHub. */
 export interface Provider extends z.output<typeof provider> {}
 
 export const providerJson = jsonOf(provider);
@@ -66,11 +68,13 @@ const apiKey = z.object({
   lastUsedAt: maybeTime.meta({ description: 'Accurate to five minutes.' }),
   revokedAt: maybeTime,
 });
+/** A key of the HTTP API, without the key itself. */
 export interface ApiKey extends z.output<typeof apiKey> {}
 
 const newApiKey = apiKey.extend({
   key: z.string().meta({ description: 'The key itself, returned only once.' }),
 });
+/** A created key. Store it: it is returned only here. */
 export interface NewApiKey extends z.output<typeof newApiKey> {}
 
 const apiKeyDetail = apiKey.extend({
@@ -78,6 +82,7 @@ const apiKeyDetail = apiKey.extend({
     description: 'Number of valid keys created with it, directly or indirectly; at most 10,000.',
   }),
 });
+/** An API key and how many keys depend on it. */
 export interface ApiKeyDetail extends z.output<typeof apiKeyDetail> {}
 
 const scopes = z.enum(['operator', 'tenant']);
@@ -120,11 +125,13 @@ const auditEvent = z
     detail: maybe(z.record(z.string(), z.unknown())),
   })
   .meta({ id: 'AuditEvent' });
+/** A change or refusal in the audit log. */
 export interface AuditEvent extends z.output<typeof auditEvent> {}
 
 export const auditEventJson = jsonOf(auditEvent);
 
 const connectionEvent = auditEvent.omit({ id: true, tenantId: true, connectionId: true, detail: true });
+/** An audit event of one connection. */
 export interface ConnectionEvent extends z.output<typeof connectionEvent> {}
 
 export const connectionEventJson = jsonOf(connectionEvent);

@@ -24,11 +24,13 @@ interface Context {
   record: Recorder;
 }
 
+/** Filter and page of `tenants.list`. */
 export interface ListedTenants extends PageRequest {
   /** Matches the beginning of the name. */
   search?: string | undefined;
 }
 
+/** The customers whose connections are synced. */
 export interface TenantsApi {
   /** Operators only. */
   create(input: { name: string }): Promise<Tenant>;
@@ -40,12 +42,14 @@ export interface TenantsApi {
   list(request?: ListedTenants): Promise<Page<Tenant>>;
 }
 
+/** A provider to add or change. */
 export interface NewProvider {
   slug: string;
   displayName?: string | null | undefined;
   authType?: string | null | undefined;
 }
 
+/** The services that connections sync from. */
 export interface ProvidersApi {
   /** Adds or changes a provider. Operators only. */
   register(provider: NewProvider): Promise<Provider>;
@@ -61,8 +65,7 @@ export function createTenants({ db, ports, caller, record }: Context): TenantsAp
       requireText('name', name, 200);
       const id = ports.newId();
       const now = await db.now();
-      await db.transaction((tx) => storeTenant(tx, now, { id, name }, record));
-      return { id, name, createdAt: now };
+      return tenantFromRow(await db.transaction((tx) => storeTenant(tx, now, { id, name }, record)));
     },
 
     async get(id) {

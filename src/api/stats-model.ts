@@ -12,10 +12,11 @@ const count = z
   .meta({ id: 'Count' });
 
 const queue = z
-  .object({ due: count, backing_off: count, blocked: count, running: count })
+  .object({ due: count, backingOff: count, blocked: count, running: count })
   .meta({ id: 'Queue' });
 
 const totals = z.object({ succeeded: z.int(), failed: z.int(), retried: z.int(), signals: z.int() });
+/** Ended runs by outcome, and stored signals. */
 export interface Totals extends z.output<typeof totals> {}
 
 const overview = z
@@ -25,7 +26,7 @@ const overview = z
       total: count,
       ok: count,
       failing: count,
-      needs_auth: count,
+      needsAuth: count,
       paused: count,
       disabled: count,
     }),
@@ -38,6 +39,7 @@ const overview = z
     lastHour: totals,
   })
   .meta({ id: 'Overview' });
+/** The current state of connections, queue and executors. */
 export interface Overview extends z.output<typeof overview> {}
 
 export const overviewJson = jsonOf(overview);
@@ -49,11 +51,13 @@ const seriesPoint = totals.extend({
   freshnessP50Seconds: maybe(z.number()),
   freshnessP95Seconds: maybe(z.number()),
 });
+/** Totals, lag and freshness of one step. */
 export interface SeriesPoint extends z.output<typeof seriesPoint> {}
 
 const series = z
   .object({ from: time, to: time, stepSeconds: z.int(), points: z.array(seriesPoint) })
   .meta({ id: 'Series' });
+/** Totals over time, for charts. */
 export interface Series extends z.output<typeof series> {}
 
 export const seriesJson = jsonOf(series);
@@ -64,6 +68,7 @@ const load = z
     estimated: z.boolean().meta({ description: 'Extrapolated from a sample.' }),
   })
   .meta({ id: 'Load' });
+/** Expected runs per minute of the next hour. */
 export interface Load extends z.output<typeof load> {}
 
 export const loadJson = jsonOf(load);
@@ -83,6 +88,7 @@ const attention = z
     }),
   })
   .meta({ id: 'AttentionItem' });
+/** A cause of failing or overdue connections, with its remedy. */
 export interface AttentionItem extends z.output<typeof attention> {}
 
 export const attentionJson = jsonOf(z.object({ items: z.array(attention) }).meta({ id: 'AttentionList' }));
@@ -101,6 +107,7 @@ const process = z.object({
   running: z.int(),
   clockSkewSeconds: z.int().meta({ description: 'Clock difference to the database; positive: ahead.' }),
 });
+/** A registered executor or scheduler. */
 export interface ProcessInfo extends z.output<typeof process> {}
 
 export const executorFromRow = (row: ProcessRow, running: number): ProcessInfo => ({
@@ -140,6 +147,7 @@ const table = z.object({
   deadRowsEstimate: z.number(),
   lastVacuumAt: maybeTime,
 });
+/** Size and vacuum state of a table. */
 export interface TableInfo extends z.output<typeof table> {}
 
 export const tableFromRow = (row: TableRow): TableInfo => ({
@@ -168,6 +176,7 @@ const system = z.object({
     .array(z.object({ path: z.string(), value: z.string(), about: z.string() }))
     .meta({ description: 'Effective values; secrets are masked.' }),
 });
+/** Processes, queue, tables and effective settings. */
 export interface SystemInfo extends z.output<typeof system> {}
 
 export const systemJson = jsonOf(system.extend({ version: z.string() }).meta({ id: 'SystemInfo' }));

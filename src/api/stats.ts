@@ -48,6 +48,7 @@ const remedies: Record<string, string> = {
   transient: 'Retried automatically with backoff. See the error if it persists.',
 };
 
+/** Numbers for dashboards and alerts. */
 export interface StatsApi {
   /** Connections, queue and the last hour. Only operators see queue and executors. */
   overview(): Promise<Overview>;

@@ -3,6 +3,7 @@ import type { Database } from '../store/database.ts';
 import { findSchedulers, tickStateOf } from '../store/schedulers.ts';
 import { checkSchema } from '../store/schema-version.ts';
 
+/** For health probes. */
 export interface Status {
   schemaVersion: number;
   lastTickAt: Date | undefined;

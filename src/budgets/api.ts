@@ -5,6 +5,7 @@ import type { Database } from '../store/database.ts';
 import { requireText, requireUuid } from '../values/arguments.ts';
 import { type BudgetStatus, budgetFromRow } from './model.ts';
 
+/** Filter and page of `budgets.list`. */
 export interface ListedBudgets extends BudgetFilter, PageRequest {}
 
 /** Providers' rate limits. */

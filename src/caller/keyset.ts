@@ -10,6 +10,7 @@ export interface Page<T> {
   nextCursor: string | undefined;
 }
 
+/** The page of a list; `cursor` is the `nextCursor` of the previous one. */
 export interface PageRequest {
   cursor?: string | undefined;
   /** 1 to 100. */

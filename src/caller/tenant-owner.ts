@@ -1,6 +1,6 @@
 import type { Ports } from '../platform/ports.ts';
 import type { Queryable } from '../store/database.ts';
-import { insertTenant } from '../store/tenants.ts';
+import { insertTenant, type TenantRow } from '../store/tenants.ts';
 import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 import type { AuditNote, Recorder } from './audit.ts';
 import { type Caller, requireOperator } from './caller.ts';
@@ -33,7 +33,9 @@ export function tenantOwner(
   const id = ports.newId();
   return {
     tenantId: id,
-    store: (tx, now, note) => storeTenant(tx, now, { id, name: tenantName }, record, note),
+    store: async (tx, now, note) => {
+      await storeTenant(tx, now, { id, name: tenantName }, record, note);
+    },
   };
 }
 
@@ -43,7 +45,8 @@ export async function storeTenant(
   { id, name }: { id: string; name: string },
   record: Recorder,
   note?: AuditNote,
-): Promise<void> {
-  await insertTenant(tx, now, id, name);
+): Promise<TenantRow> {
+  const row = await insertTenant(tx, now, id, name);
   await record(tx, now, { tenantId: id, kind: 'tenant.created', detail: { name } }, note);
+  return row;
 }

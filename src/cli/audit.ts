@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { type AuditEvent, auditEventJson } from '../index.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { limitOf, omitUndefined, withLimit } from './options.ts';
+import { limitOf, withLimit } from './options.ts';
 import { outputWidth, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { relativeTime } from './time-text.ts';

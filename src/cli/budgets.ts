@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { type BudgetStatus, budgetJson } from '../index.ts';
 import { requireUuid } from '../values/arguments.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { limitOf, omitUndefined, withLimit } from './options.ts';
+import { limitOf, withLimit } from './options.ts';
 import { printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { relativeTime } from './time-text.ts';

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import { type JobType, jobTypes } from '../contract/states.ts';
-import { type AuditNote, connectionJson, type TriggerResult } from '../index.ts';
+import { type AuditNote, connectionJson, type TriggerResult, triggerJson } from '../index.ts';
 import { requireOneOf } from '../values/arguments.ts';
+import { priorities } from '../values/limits.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { auditNoteOf, omitUndefined, wholeNumber, withAuditNote } from './options.ts';
+import { auditNoteOf, wholeNumber, withAuditNote } from './options.ts';
 import { printResult } from './output.ts';
-
-/** Range of smallint. */
-const priorities = { min: -32_768, max: 32_767 };
 
 export function addConnectionsControl(group: Command): void {
   addSwitch(group, 'pause', {
@@ -48,7 +47,7 @@ Examples:
       const result = await withEngine(options, ({ connections }) =>
         connections.trigger(id, { type, ...input, ...auditNoteOf(options) }),
       );
-      const json = { connection_id: id, job_id: result.jobId, effect: result.effect };
+      const json = { connection_id: id, ...triggerJson(result) };
       printResult(options.json, json, () => [triggered(type, result)]);
     });
 }

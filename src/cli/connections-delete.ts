@@ -29,7 +29,7 @@ Examples:
     )
     .action(async (id: string, options: CommonOptions & AuditNote & { wait: boolean }) => {
       const deletion = await withEngine(options, async ({ connections }) => {
-        const started = await connections.remove(id, auditNoteOf(options));
+        const started = await connections.delete(id, auditNoteOf(options));
         return options.wait ? waitUntilDeleted(started, connections.deletion) : started;
       });
       printResult(options.json, deletionJson(deletion), () => [sentence(deletion)]);

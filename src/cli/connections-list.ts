@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import { type ConnectionStatus, connectionStatuses } from '../contract/states.ts';
 import { connectionJson } from '../index.ts';
 import { requireOneOf, requireUuid } from '../values/arguments.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { connectionTable } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { limitOf, omitUndefined, withLimit } from './options.ts';
+import { limitOf, withLimit } from './options.ts';
 import { printResult } from './output.ts';
 import { collect } from './pages.ts';
 

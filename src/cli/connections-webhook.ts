@@ -1,15 +1,16 @@
 import type { Command } from 'commander';
 import { type AuditNote, webhookJson } from '../index.ts';
 import { invalid } from '../values/arguments.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { auditNoteOf, omitUndefined, unsetVariable, withAuditNote } from './options.ts';
+import { auditNoteOf, unsetVariable, withAuditNote } from './options.ts';
 import { printResult } from './output.ts';
 import { terminal } from './terminal.ts';
 
 interface WebhookOptions extends CommonOptions, AuditNote {
   secretFromEnv?: string;
   rotate?: boolean;
-  remove?: boolean;
+  delete?: boolean;
 }
 
 export function addConnectionsWebhook(group: Command): void {
@@ -19,7 +20,7 @@ export function addConnectionsWebhook(group: Command): void {
     .argument('<id>', 'connection ID')
     .option('--secret-from-env <name>', 'environment variable with a secret issued by the provider')
     .option('--rotate', 'create a new secret and invalidate the old one')
-    .option('--remove', 'remove the webhook');
+    .option('--delete', 'delete the webhook');
   withAuditNote(command)
     .addHelpText(
       'after',
@@ -28,16 +29,16 @@ Examples:
   $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42
   $ SECRET=… syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --secret-from-env SECRET
   $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --rotate
-  $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --remove`,
+  $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --delete`,
     )
     .action(async (id: string, options: WebhookOptions) => {
-      const { remove, rotate, secretFromEnv } = options;
-      if ([remove, rotate, secretFromEnv].filter((option) => option !== undefined).length > 1)
+      const { delete: isDeletion, rotate, secretFromEnv } = options;
+      if ([isDeletion, rotate, secretFromEnv].filter((option) => option !== undefined).length > 1)
         throw invalid(
-          '--secret-from-env, --rotate and --remove cannot be combined.',
-          'Pass only one of --secret-from-env, --rotate and --remove.',
+          '--secret-from-env, --rotate and --delete cannot be combined.',
+          'Pass only one of --secret-from-env, --rotate and --delete.',
         );
-      await (remove ? removeWebhook(id, options) : createWebhook(id, options));
+      await (isDeletion ? deleteWebhook(id, options) : createWebhook(id, options));
     });
 }
 
@@ -76,10 +77,10 @@ const existingSecret = (lastReceivedAt: Date | undefined) =>
     lastReceivedAt ? `Last delivery: ${lastReceivedAt.toISOString()}` : 'No deliveries yet'
   }.`;
 
-async function removeWebhook(id: string, options: WebhookOptions): Promise<void> {
-  await withEngine(options, ({ webhooks }) => webhooks.remove(id, auditNoteOf(options)));
+async function deleteWebhook(id: string, options: WebhookOptions): Promise<void> {
+  await withEngine(options, ({ webhooks }) => webhooks.delete(id, auditNoteOf(options)));
   printResult(options.json, { connection_id: id, exists: false }, () => [
-    `Removed the webhook of connection ${id}. Further deliveries are rejected.`,
+    `Deleted the webhook of connection ${id}. Further deliveries are rejected.`,
   ]);
 }
 

@@ -5,16 +5,9 @@ import { secretTypes } from '../contract/credential.ts';
 import { invalidArgument } from '../contract/errors.ts';
 import { type AuditNote, credentialJson, type StoredCredential, type Syncline } from '../index.ts';
 import { requireOneOf, requireUuid } from '../values/arguments.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import {
-  auditNoteOf,
-  jsonObject,
-  limitOf,
-  omitUndefined,
-  unsetVariable,
-  withAuditNote,
-  withLimit,
-} from './options.ts';
+import { auditNoteOf, jsonObject, limitOf, unsetVariable, withAuditNote, withLimit } from './options.ts';
 import { count, note, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { type TenantOptions, tenantOf, withProviderHint, withTenant } from './tenant-option.ts';
@@ -45,7 +38,7 @@ export function addCredentials(program: Command): void {
   addKeygen(group);
   addAdd(group);
   addListAndShow(group);
-  addReplaceAndRemove(group);
+  addReplaceAndDelete(group);
   addRotate(group);
 }
 
@@ -134,7 +127,7 @@ function addListAndShow(group: Command): void {
     });
 }
 
-function addReplaceAndRemove(group: Command): void {
+function addReplaceAndDelete(group: Command): void {
   const replacing = group
     .command('replace')
     .description('replace the secret of a credential; connections in needs_auth become active')
@@ -157,14 +150,14 @@ function addReplaceAndRemove(group: Command): void {
 
   withAuditNote(
     group
-      .command('remove')
+      .command('delete')
       .description('delete a credential that no connection uses')
       .argument('<id>', 'credential ID'),
   )
-    .addHelpText('after', `\nExample:\n  $ syncline credentials remove ${exampleId}`)
+    .addHelpText('after', `\nExample:\n  $ syncline credentials delete ${exampleId}`)
     .action(async (id: string, options: CommonOptions & AuditNote) => {
-      await withEngine(options, ({ credentials }) => credentials.remove(id, auditNoteOf(options)));
-      printResult(options.json, { id, removed: true }, () => [`Credential ${id} is deleted.`]);
+      await withEngine(options, ({ credentials }) => credentials.delete(id, auditNoteOf(options)));
+      printResult(options.json, { id, deleted: true }, () => [`Credential ${id} is deleted.`]);
     });
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addLoad, removeLoad } from '../dev/index.ts';
+import { addLoad, deleteLoad } from '../dev/index.ts';
 import { minIntervalSeconds } from '../index.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { addDemoBreak } from './demo-break.ts';
@@ -51,22 +51,22 @@ export function addDemo(program: Command): void {
       printResult(options.json, { added: connections, interval_seconds: intervalSeconds }, () => [
         `Added ${count(connections, 'connection')} with an interval of ${intervalSeconds} s: ` +
           `about ${perSecond(connections / intervalSeconds)} runs per second.`,
-        'To remove them: npx syncline demo unload',
+        'To delete them: npx syncline demo unload',
       ]);
     });
 
   group
     .command('unload')
-    .description('remove the connections added by `demo load`, with their jobs and signals')
+    .description('delete the connections added by `demo load`, with their jobs and signals')
     .addHelpText('after', '\nExample:\n  $ syncline demo unload')
     .action(async (options: CommonOptions) => {
-      const removed = await withEngine(options, (syncline) =>
-        removeLoad(syncline, (done) => noteProgress(options, `… ${count(done, 'connection')} removed`)),
+      const deleted = await withEngine(options, (syncline) =>
+        deleteLoad(syncline, (done) => noteProgress(options, `… ${count(done, 'connection')} deleted`)),
       );
-      printResult(options.json, { removed }, () => [
-        removed === 0
-          ? 'Nothing to remove.'
-          : `Removed ${count(removed, 'connection')}, with their jobs and signals.`,
+      printResult(options.json, { deleted }, () => [
+        deleted === 0
+          ? 'Nothing to delete.'
+          : `Deleted ${count(deleted, 'connection')}, with their jobs and signals.`,
       ]);
     });
 }

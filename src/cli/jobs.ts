@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import { type JobType, jobStatuses, jobTypes } from '../contract/states.ts';
 import { type AuditNote, type Job, jobDetailJson, jobJson } from '../index.ts';
 import { requireOneOf } from '../values/arguments.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobLines, jobTable, runLines } from './job-lines.ts';
-import { auditNoteOf, limitOf, omitUndefined, withAuditNote, withLimit } from './options.ts';
+import { auditNoteOf, limitOf, withAuditNote, withLimit } from './options.ts';
 import { printResult } from './output.ts';
 import { collect } from './pages.ts';
 

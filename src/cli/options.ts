@@ -4,6 +4,7 @@ import { invalidArgument, type SynclineError } from '../contract/errors.ts';
 import type { AuditNote } from '../index.ts';
 import { requireWhole, show } from '../values/arguments.ts';
 import { isObject } from '../values/is-object.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 
 const maxListed = 1000;
 
@@ -65,12 +66,4 @@ function userName(): string {
   } catch {
     return `uid ${process.getuid?.()}`;
   }
-}
-
-/** For exactOptionalPropertyTypes. */
-export function omitUndefined<T extends object>(
-  values: T,
-): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  const entries = Object.entries(values).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }

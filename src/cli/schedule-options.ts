@@ -3,7 +3,8 @@ import type { Config } from '../config/settings.ts';
 import { invalidArgument } from '../contract/errors.ts';
 import { minIntervalSeconds, parseSchedule, type ScheduleInput, type Weekday, weekdays } from '../index.ts';
 import { invalid, requireOneOf } from '../values/arguments.ts';
-import { omitUndefined, wholeNumber } from './options.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
+import { wholeNumber } from './options.ts';
 
 export interface ScheduleOptions {
   interval?: string;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { connectionJson, type SchedulePreview } from '../index.ts';
+import { connectionJson, type SchedulePreview, scheduleJson } from '../index.ts';
 import { cadenceOf } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
@@ -27,18 +27,11 @@ export function addSchedule(program: Command): void {
   addScheduleRepair(schedule);
 }
 
-function toJson({ connection, pending, runs }: SchedulePreview) {
+function toJson(preview: SchedulePreview) {
+  const { id, status, base_interval_seconds, schedule, next_run_at } = connectionJson(preview.connection);
   return {
-    connection_id: connection.id,
-    status: connection.status,
-    base_interval_seconds: connection.sync.baseIntervalSeconds,
-    schedule: connectionJson(connection).schedule,
-    next_run_at: connection.sync.nextRunAt?.toISOString() ?? null,
-    pending: pending ?? null,
-    runs: runs.map(({ earliest, latest }) => ({
-      earliest: earliest.toISOString(),
-      latest: latest.toISOString(),
-    })),
+    ...{ connection_id: id, status, base_interval_seconds, schedule, next_run_at },
+    ...scheduleJson(preview),
   };
 }
 

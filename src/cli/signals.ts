@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { type StoredSignal, signalJson } from '../index.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { isoTime } from '../values/time-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { limitOf, omitUndefined, withLimit } from './options.ts';
+import { limitOf, withLimit } from './options.ts';
 import { note, outputWidth, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';

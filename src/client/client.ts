@@ -15,23 +15,29 @@ import type { FeedSignal, Paths } from './schema.ts';
 /** Of the feed; the client sets the rest. */
 export type FeedQuery = Omit<NonNullable<Paths['/v1/signals/feed']['get']['query']>, 'wait'>;
 
+/** Methods of the HTTP API by path, typed by the OpenAPI document. */
 export interface Client {
+  /** Reads a resource. */
   get<Path extends PathWith<'get'>>(
     path: Path,
     ...options: Arguments<OptionsOf<'get', Path>>
   ): Promise<ResponseOf<'get', Path>>;
+  /** Creates a resource or starts an action. */
   post<Path extends PathWith<'post'>>(
     path: Path,
     ...options: Arguments<OptionsOf<'post', Path>>
   ): Promise<ResponseOf<'post', Path>>;
+  /** Sets a resource. */
   put<Path extends PathWith<'put'>>(
     path: Path,
     ...options: Arguments<OptionsOf<'put', Path>>
   ): Promise<ResponseOf<'put', Path>>;
+  /** Changes fields of a resource. */
   patch<Path extends PathWith<'patch'>>(
     path: Path,
     ...options: Arguments<OptionsOf<'patch', Path>>
   ): Promise<ResponseOf<'patch', Path>>;
+  /** Deletes a resource. */
   delete<Path extends PathWith<'delete'>>(
     path: Path,
     ...options: Arguments<OptionsOf<'delete', Path>>

@@ -13,6 +13,7 @@ type Operation<M extends Method, Path extends keyof Paths> = M extends keyof Pat
 export type ResponseOf<M extends Method, Path extends keyof Paths> =
   Operation<M, Path> extends { response: infer Response } ? Response : never;
 
+/** Options of any request. */
 export interface CallOptions {
   /** Aborts the request and its retries. */
   signal?: AbortSignal | undefined;

@@ -1,6 +1,7 @@
 import { invalidArgument, SynclineError } from '../contract/errors.ts';
 import { sleep } from './sleep.ts';
 
+/** Where the API is, and how to authenticate. */
 export interface ClientOptions {
   /** Such as `http://localhost:4400`, with the mount path. */
   baseUrl: string | URL;

@@ -74,8 +74,11 @@ export interface AuditEventList {
 }
 
 export interface Authorization {
-  authorization_url: string;
+  /** Secret of the consent: 256 random bits, the parameter `link` of its page. */
+  link: string;
   expires_at: string;
+  /** The consent page. */
+  authorization_url: string;
 }
 
 export interface BudgetStatus {
@@ -378,7 +381,7 @@ export interface Problem {
   title: string;
   status: number;
   detail: string;
-  code: 'INVALID_ARGUMENT' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'NOT_FOUND' | 'CONFLICT' | 'TOO_LARGE' | 'TOO_MANY' | 'EXPIRED' | 'UNAVAILABLE' | 'INTERNAL';
+  code: 'INVALID_ARGUMENT' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'NOT_FOUND' | 'PROVIDER_NOT_FOUND' | 'CONFLICT' | 'EXPIRED' | 'TOO_LARGE' | 'TOO_MANY' | 'INTERNAL' | 'UNAVAILABLE' | 'OVERLOADED' | 'DATABASE_UNREACHABLE' | 'DATABASE_REFUSED' | 'DATABASE_UNSUITABLE' | 'SCHEMA_MISSING' | 'SCHEMA_OUTDATED' | 'SCHEMA_NEWER' | 'SCHEMA_FOREIGN';
   /** How to fix it. */
   hint?: string | undefined;
   /** Id of an unexpected error in the service log. */
@@ -632,7 +635,9 @@ export interface TenantList {
 }
 
 export interface TriggerResult {
+  /** The queued job; with `follows`, the running job. */
   job_id: string;
+  /** `queued`: a new job. `brought_forward`: its queued job is due now. `follows`: a later rerun. */
   effect: 'queued' | 'brought_forward' | 'follows';
 }
 

@@ -1,6 +1,7 @@
 import type { Connector } from '../contract/connector.ts';
 import type { ConfigOptions } from './settings.ts';
 
+/** The default export of `syncline.config.ts`: settings and connectors. */
 export interface ConfigFile<C extends Connector = Connector> extends ConfigOptions {
   connectors?: readonly C[];
 }

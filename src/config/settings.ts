@@ -24,6 +24,7 @@ export const settings = {
 type Settings = typeof settings;
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
+/** The effective settings, complete and validated. */
 export type Config = {
   readonly [Section in keyof Settings]: {
     readonly [Key in keyof Settings[Section]]: ValueOf<Settings[Section][Key]>;

@@ -20,6 +20,7 @@ import { type ReceivedAnswer, refusalOf } from './refusals.ts';
 import { updateBudgets } from './update-budgets.ts';
 import type { Validators } from './validators.ts';
 
+/** Rules for all requests of a run. */
 export interface HttpOptions {
   /** Credentials go to this origin only. */
   baseUrl: string;
@@ -39,6 +40,7 @@ export interface HttpOptions {
   refusal?: ((answer: ReceivedAnswer) => Error | undefined) | undefined;
 }
 
+/** Options of one request. */
 export interface HttpRequest<Schema extends StandardSchemaV1 = StandardSchemaV1> {
   query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
@@ -59,6 +61,7 @@ export interface HttpRequest<Schema extends StandardSchemaV1 = StandardSchemaV1>
   repeatable?: boolean | undefined;
 }
 
+/** A response; `data` is the parsed body. */
 export interface HttpResponse<Data> {
   status: number;
   headers: Headers;
@@ -70,7 +73,9 @@ export interface HttpResponse<Data> {
 
 type DataOf<Schema extends StandardSchemaV1> = StandardSchemaV1.InferOutput<Schema>;
 
+/** Requests to the provider, with credential, budgets, retries and redaction. */
 export interface Http {
+  /** GET; throws connector errors for other statuses than 2xx and `accept`. */
   get<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
     path: string,
     request?: HttpRequest<Schema>,
@@ -80,6 +85,7 @@ export interface Http {
     path: string,
     request: HttpRequest<Schema> & { validators: Validators },
   ): Promise<HttpResponse<DataOf<Schema>> | undefined>;
+  /** As `get`, with any method. */
   request<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
     method: string,
     path: string,

@@ -14,8 +14,11 @@ type Stored = z.output<typeof validatorsCursor>;
  * 304.
  */
 export interface Validators {
+  /** Headers that make a request conditional; empty for an unknown URL. */
   headersFor(url: URL, credential: Credential | undefined): Record<string, string>;
+  /** Keeps the validator of a response whose body has been parsed. */
   keep(url: URL, credential: Credential | undefined, headers: Headers): void;
+  /** The part of the next cursor; undefined without validators. */
   toCursor(): Stored | undefined;
 }
 
@@ -23,6 +26,7 @@ export interface Validators {
 const maxTags = 200;
 const maxTagLength = 200;
 
+/** Validators of the previous run, from its cursor. */
 export function createValidators(stored: Stored | undefined): Validators {
   let by = stored?.by;
   let tags = new Map(Object.entries(stored?.tags ?? {}));

@@ -8,6 +8,7 @@ export interface Budget {
   perSeconds: number;
 }
 
+/** A budget that a request consumes. */
 export interface BudgetUse {
   budget: Budget;
   /** Default: 1. */
@@ -31,5 +32,6 @@ export interface Taken {
 export interface Budgets {
   /** All or none. If one is exhausted, throws RateLimitedError, which parks the job. */
   take(uses: readonly BudgetUse[]): Promise<Taken>;
+  /** Adopts the state that the provider reports for a budget. */
   learn(budget: Budget, news: BudgetNews): void;
 }

@@ -10,6 +10,7 @@ import type { Webhook } from './webhook.ts';
 
 export type { JobType } from './states.ts';
 
+/** A change at the provider, as a connector returns it. */
 export interface Signal<Kind extends string = string, Payload = unknown> {
   /** Such as `issue.opened`. */
   kind: Kind;
@@ -44,6 +45,7 @@ export interface SyncResult<Cursor = unknown, Found extends Signal = Signal> {
   retryAfterSeconds?: Wait;
 }
 
+/** What a run passes to `sync`. */
 export interface SyncContext<Cursor = unknown, Config = unknown> {
   connection: {
     id: string;
@@ -93,6 +95,7 @@ export interface ConnectorDefinition<
   signalSchemas?: Schemas;
   oauth2?: OAuth2;
   webhook?: Webhook<SignalOf<PayloadsOf<Schemas>>>;
+  /** Fetches one page of changes after `context.cursor`. The engine stores signals and cursor together. */
   sync(
     context: SyncContext<
       StandardSchemaV1.InferOutput<CursorSchema>,
@@ -117,6 +120,7 @@ export interface Connector<
     | undefined;
   readonly oauth2?: OAuth2 | undefined;
   readonly webhook?: Webhook | undefined;
+  /** As defined. The engine validates its arguments and its result. */
   sync(context: SyncContext): Promise<SyncResult>;
 }
 

@@ -22,6 +22,7 @@ export type Credential = { id: string; generation: number } & (
   | { type: 'custom'; fields: Record<string, unknown> }
 );
 
+/** Access to the connection's credential during a run. */
 export interface CredentialHandle {
   readonly id: string | undefined;
   /** Refreshes an expiring OAuth 2 token. Throws UnauthorizedError without a usable one. */

@@ -16,7 +16,7 @@ import {
 import { violatedConstraint } from '../store/database-errors.ts';
 import { upsertProvider } from '../store/providers.ts';
 import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
-import type { Authorization, AuthorizationRequest } from './authorize.ts';
+import type { AuthorizationRequest } from './authorize.ts';
 import {
   type ChangeContext,
   detailOf,
@@ -24,7 +24,7 @@ import {
   requireCredentialRow,
   transactAfterRefresh,
 } from './change.ts';
-import { credentialFromRow, type StoredCredential } from './model.ts';
+import { type Authorization, credentialFromRow, type StoredCredential } from './model.ts';
 import { type RotationProgress, rotateKeys } from './rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './secret.ts';
 
@@ -33,12 +33,14 @@ export interface CredentialsContext extends ChangeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
+/** Input of `credentials.create`. */
 export type NewCredential = TenantOwner & {
   provider: string;
   name?: string | undefined;
   secret: Secret;
 };
 
+/** Filter and page of `credentials.list`. */
 export interface ListedCredentials extends CredentialFilter, PageRequest {}
 
 /** Secrets are write-only. */
@@ -55,8 +57,8 @@ export interface CredentialsApi {
   /** Replaces the secret. Activates connections in `needs_auth`. */
   replace(id: string, secret: Secret, note?: AuditNote): Promise<StoredCredential>;
 
-  /** Deletes it. Throws CONFLICT while connections use it. */
-  remove(id: string, note?: AuditNote): Promise<void>;
+  /** Throws CONFLICT while connections use it. */
+  delete(id: string, note?: AuditNote): Promise<void>;
 
   /** Creates an OAuth 2 consent link, valid for ten minutes. */
   authorize(request: AuthorizationRequest): Promise<Authorization>;
@@ -127,7 +129,7 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
       return credentialFromRow(await replace(context, id, checkedSecret(secret), change));
     },
 
-    async remove(id, note = {}) {
+    async delete(id, note = {}) {
       requireUuid('credential', id);
       await transactAfterRefresh(context, id, async (tx) => {
         // Locks first: the second snapshot sees a connection attached meanwhile.

@@ -11,6 +11,7 @@ import type { Database, Queryable } from '../store/database.ts';
 import { holdValidKey } from '../store/keys.ts';
 import { requireUuid } from '../values/arguments.ts';
 import { hashOf, newSecret } from '../values/secret-token.ts';
+import type { Authorization } from './model.ts';
 import type { Vault } from './vault.ts';
 
 /** Encrypted: it holds the PKCE verifier. */
@@ -23,17 +24,12 @@ export interface ConsentState {
   keyId?: string | undefined;
 }
 
+/** Input of `credentials.authorize`. */
 export interface AuthorizationRequest {
   connectionId: string;
   redirectUri: string;
   /** Redirect target. */
   returnTo?: string | undefined;
-}
-
-export interface Authorization {
-  /** For `oauth.start` and `/v1/connections/consent?link=…`; 256 random bits. */
-  link: string;
-  expiresAt: Date;
 }
 
 export interface AuthorizeContext {

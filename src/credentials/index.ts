@@ -6,14 +6,13 @@ export {
 } from './api.ts';
 export { changeCredential, removeUnused, requireCredential } from './attach.ts';
 export {
-  type Authorization,
   type AuthorizationRequest,
   authorizationTtlMs,
   createAuthorize,
 } from './authorize.ts';
 export { createCredentialHandles } from './handles.ts';
 export { briefLockMs, retryLockTimeouts } from './lock-retry.ts';
-export { credentialJson, type StoredCredential } from './model.ts';
+export { type Authorization, authorizationJson, credentialJson, type StoredCredential } from './model.ts';
 export {
   type ConsentCallback,
   type ConsentRequest,

@@ -40,3 +40,19 @@ export const credentialFromRow = (row: CredentialRow): StoredCredential => ({
   updatedAt: row.updated_at,
   connections: row.connections,
 });
+
+const authorization = z.object({
+  link: z.string().meta({
+    description: 'Secret of the consent: 256 random bits, the parameter `link` of its page.',
+  }),
+  expiresAt: time,
+});
+/** A link to a consent, valid once. */
+export interface Authorization extends z.output<typeof authorization> {}
+
+/** With the address of the consent page, which only the server knows. */
+export const authorizationJson = jsonOf(
+  authorization
+    .extend({ authorizationUrl: z.string().meta({ description: 'The consent page.' }) })
+    .meta({ id: 'Authorization' }),
+);

@@ -14,12 +14,14 @@ export interface ConsentRequest {
   expiresAt: Date;
 }
 
+/** Where to redirect the browser: the provider's consent page. */
 export interface StartedConsent {
   redirectTo: string;
   state: string;
   expiresAt: Date;
 }
 
+/** Query of the provider's redirect, and the browser that sent it. */
 export interface ConsentCallback {
   state: string;
   code?: string | undefined;
@@ -28,6 +30,7 @@ export interface ConsentCallback {
   browser: string | undefined;
 }
 
+/** The outcome of a consent. */
 export interface ConsentResult {
   connectionId: string;
   returnTo: string | undefined;

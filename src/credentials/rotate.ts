@@ -11,6 +11,7 @@ import {
 import { refreshLockTimeoutMs } from './refresh.ts';
 import type { Vault } from './vault.ts';
 
+/** Secrets processed by `credentials.rotate`. */
 export interface RotationProgress {
   rotated: number;
   /** No configured key decrypts them. */

@@ -1,3 +1,4 @@
+import type { listJson, ProblemBody } from '../http/index.ts';
 import type {
   attentionJson,
   auditEventJson,
@@ -25,19 +26,11 @@ import type {
 
 /** From the API's models. Times are ISO 8601 in UTC. */
 
-export interface Page<Item> {
-  items: Item[];
-  next_cursor: string | null;
-}
+export type Page<Item> = ReturnType<typeof listJson<unknown, Item>>;
 
-/** Also failures without a problem document: `UNREACHABLE`, `PAGE`, `UNKNOWN`. */
-export interface Problem {
-  title: string;
-  status: number;
-  detail: string;
-  code: string;
-  hint?: string;
-  errors?: { field: string; message: string }[];
+/** Also failures without a problem document. */
+export interface Problem extends Omit<ProblemBody, 'type' | 'code'> {
+  code: ProblemBody['code'] | 'UNREACHABLE' | 'PAGE' | 'UNKNOWN';
 }
 
 export type Me = ReturnType<typeof meJson>;

@@ -104,12 +104,12 @@ const insertSql = sql<object>`
     credentialId: 'uuid',
   })}`;
 
-export async function removeLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
+export async function deleteLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
     for (let done = 0; ; ) {
-      const removed = await removeBatch(database);
-      done += removed;
-      if (removed === 0) return done;
+      const deleted = await deleteBatch(database);
+      done += deleted;
+      if (deleted === 0) return done;
       onProgress(done);
     }
   });
@@ -126,7 +126,7 @@ const deleteUnusedCredentialsSql = sql<object>`
   DELETE FROM :schema.credentials c WHERE id = ANY (:ids::uuid[]) AND name LIKE 'load-%'
     AND NOT EXISTS (SELECT FROM :schema.connections WHERE credential_id = c.id)`;
 
-async function removeBatch(database: Queryable): Promise<number> {
+async function deleteBatch(database: Queryable): Promise<number> {
   await database.query('BEGIN');
   try {
     const rows = await lockBatchSql.all(database);

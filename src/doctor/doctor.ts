@@ -23,6 +23,7 @@ export interface CheckResult {
   findings: Finding[];
 }
 
+/** The result of `doctor`: the worst outcome, and all checks. */
 export interface DoctorReport {
   outcome: CheckResult['outcome'];
   at: Date;

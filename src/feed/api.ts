@@ -4,6 +4,7 @@ import type { Connector } from '../contract/connector.ts';
 import type { Consumer, FeedSignal, StoredSignal } from './model.ts';
 import type { TypedSignal } from './typed-signal.ts';
 
+/** Signals of one tenant, connection, provider or kind. */
 export interface SignalsFilter {
   tenantId?: string | undefined;
   connectionId?: string | undefined;
@@ -11,6 +12,7 @@ export interface SignalsFilter {
   kind?: string | undefined;
 }
 
+/** Filter and page of `signals.list`. */
 export interface ListedSignals extends SignalsFilter, PageRequest {
   jobId?: string | undefined;
   /** Inclusive, by the time in the id. */
@@ -21,6 +23,7 @@ export interface ListedSignals extends SignalsFilter, PageRequest {
   payload?: boolean | undefined;
 }
 
+/** Start and filter of a feed. */
 export interface FeedOptions extends SignalsFilter {
   /**
    * A feed cursor, `beginning` or `latest`. Default: the consumer's cursor, else `beginning`. `feed()`
@@ -32,6 +35,7 @@ export interface FeedOptions extends SignalsFilter {
   signal?: AbortSignal | undefined;
 }
 
+/** Start, filter and size of one page of a feed. */
 export interface FeedRead extends FeedOptions {
   /** 1 to 100. */
   limit?: number | undefined;
@@ -53,11 +57,13 @@ interface WithPayload {
   payload?: true | undefined;
 }
 
+/** Signals in commit order, and the cursor after them. */
 export interface FeedPage<Found = FeedSignal> {
   items: Found[];
   nextCursor: string;
 }
 
+/** Stored signals, as a list or as a feed. */
 export interface SignalsApi<C extends Connector = Connector> {
   /** Throws NOT_FOUND if the caller sees none. */
   get(id: string): Promise<TypedSignal<C, StoredSignal>>;
@@ -94,6 +100,6 @@ export interface ConsumersApi {
    */
   move(name: string, after: string, note?: AuditNote): Promise<Consumer>;
 
-  /** Deletes the position; its reader then fails with CONFLICT. */
-  remove(name: string, note?: AuditNote): Promise<void>;
+  /** Deletes the position; a reader of this name then fails with CONFLICT. */
+  delete(name: string, note?: AuditNote): Promise<void>;
 }

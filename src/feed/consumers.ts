@@ -66,7 +66,7 @@ export function createConsumers({
       });
     },
 
-    async remove(name, auditNote = {}) {
+    async delete(name, auditNote = {}) {
       await db.transaction(async (tx) => {
         if (!(await deleteConsumer(tx, key(name)))) throw notFound(`consumer "${name}"`);
         const detail = { consumer: name };

@@ -24,6 +24,7 @@ const signal = z
     }),
   })
   .meta({ id: 'StoredSignal' });
+/** A signal in the database. */
 export interface StoredSignal extends z.output<typeof signal> {}
 
 export const signalJson = jsonOf(signal);
@@ -33,6 +34,7 @@ const feedSignal = signal
     cursor: z.string().meta({ description: 'Feed position; pass it as `after` to continue from here.' }),
   })
   .meta({ id: 'FeedSignal', base: signal });
+/** A stored signal and its position in the feed. */
 export interface FeedSignal extends z.output<typeof feedSignal> {}
 
 export const feedSignalJson = jsonOf(feedSignal);
@@ -65,6 +67,7 @@ const consumer = z
     createdAt: time,
   })
   .meta({ id: 'Consumer' });
+/** The stored position of a named feed reader. */
 export interface Consumer extends z.output<typeof consumer> {}
 
 export const consumerJson = jsonOf(consumer);

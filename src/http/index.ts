@@ -5,5 +5,8 @@ export { createLocalLogin, type LocalLogin } from './local-login.ts';
 export { matchedPrefix, pathAbove } from './mount-path.ts';
 export { nodeListener } from './node.ts';
 export { type ParsedRequest, restoreBody } from './parsed-body.ts';
+export type { listJson } from './parts.ts';
+export type { ProblemBody } from './problem.ts';
+export type { DemoProviderList } from './routes/demo.ts';
 export type { HttpServer } from './server.ts';
 export { startHttpService } from './service.ts';

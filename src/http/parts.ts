@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { connectionHealths, connectionStatuses } from '../contract/states.ts';
 import { isoText, text, uuid } from '../values/model.ts';
+import { omitUndefined } from '../values/omit-undefined.ts';
 import { suggestion } from '../values/suggest.ts';
 
 export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
@@ -84,11 +85,4 @@ export function listJson<Item, Json>(
   toJson: (item: Item) => Json,
 ) {
   return { items: page.items.map(toJson), next_cursor: page.nextCursor ?? null };
-}
-
-/** For exactOptionalPropertyTypes. */
-export function omitUndefined<Values extends object>(values: Values) {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [Key in keyof Values]?: Exclude<Values[Key], undefined>;
-  };
 }

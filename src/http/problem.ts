@@ -1,65 +1,74 @@
 import { randomUUID } from 'node:crypto';
+import { z } from '@hono/zod-openapi';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
 import { describeError, refusalMessage, SynclineError, type SynclineErrorCode } from '../contract/errors.ts';
 import { briefError } from '../platform/log.ts';
 
-/** RFC 9457. Clients match on `code`; texts may change. */
-
-export type ProblemCode =
-  | 'INVALID_ARGUMENT'
-  | 'UNAUTHENTICATED'
-  | 'FORBIDDEN'
-  | 'NOT_FOUND'
-  | 'CONFLICT'
-  | 'TOO_LARGE'
-  | 'TOO_MANY'
-  | 'EXPIRED'
-  | 'UNAVAILABLE'
-  | 'INTERNAL';
-
-export interface FieldProblem {
-  field: string;
-  value?: string;
-  message: string;
-}
-
-export interface ProblemBody {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: ProblemCode;
-  hint?: string;
-  instance?: string;
-  errors?: FieldProblem[];
-}
-
-export const defaultStatus: Record<ProblemCode, number> = {
+export const defaultStatus = {
   INVALID_ARGUMENT: 400,
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
   NOT_FOUND: 404,
+  PROVIDER_NOT_FOUND: 404,
   CONFLICT: 409,
   EXPIRED: 410,
   TOO_LARGE: 413,
   TOO_MANY: 429,
   INTERNAL: 500,
   UNAVAILABLE: 503,
-};
+  OVERLOADED: 503,
+  DATABASE_UNREACHABLE: 503,
+  DATABASE_REFUSED: 503,
+  DATABASE_UNSUITABLE: 503,
+  SCHEMA_MISSING: 503,
+  SCHEMA_OUTDATED: 503,
+  SCHEMA_NEWER: 503,
+  SCHEMA_FOREIGN: 503,
+} as const;
+
+export type ProblemCode = keyof typeof defaultStatus;
 
 const titles: Record<ProblemCode, string> = {
   INVALID_ARGUMENT: 'Invalid request',
   UNAUTHENTICATED: 'Not logged in',
   FORBIDDEN: 'Not allowed',
   NOT_FOUND: 'Not found',
+  PROVIDER_NOT_FOUND: 'Provider not found',
   CONFLICT: 'Conflict with the current state',
   EXPIRED: 'Expired',
   TOO_LARGE: 'Too large',
   TOO_MANY: 'Too many requests',
   INTERNAL: 'Internal error',
   UNAVAILABLE: 'Temporarily unavailable',
+  OVERLOADED: 'Overloaded',
+  DATABASE_UNREACHABLE: 'Database unreachable',
+  DATABASE_REFUSED: 'Refused by the database',
+  DATABASE_UNSUITABLE: 'Database not suitable',
+  SCHEMA_MISSING: 'Schema missing',
+  SCHEMA_OUTDATED: 'Schema outdated',
+  SCHEMA_NEWER: 'Schema newer than the service',
+  SCHEMA_FOREIGN: 'Schema of another application',
 };
+
+/** RFC 9457. Clients match on `code`; texts may change. */
+export const problemSchema = z
+  .object({
+    type: z.string().openapi({ example: 'urn:problem-type:syncline:not-found' }),
+    title: z.string().openapi({ example: 'Not found' }),
+    status: z.int().openapi({ example: 404 }),
+    detail: z.string().openapi({ example: 'There is no connection 0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f.' }),
+    code: z.enum(Object.keys(defaultStatus) as ProblemCode[]).openapi({ example: 'NOT_FOUND' }),
+    hint: z.string().optional().openapi({ description: 'How to fix it.' }),
+    instance: z.string().optional().openapi({ description: 'Id of an unexpected error in the service log.' }),
+    errors: z
+      .array(z.object({ field: z.string(), value: z.string().optional(), message: z.string() }))
+      .optional()
+      .openapi({ description: 'All invalid fields.' }),
+  })
+  .openapi('Problem');
+export interface ProblemBody extends z.output<typeof problemSchema> {}
+export type FieldProblem = NonNullable<ProblemBody['errors']>[number];
 
 interface ProblemDetails {
   status?: number;
@@ -104,33 +113,17 @@ export class Problem extends Error {
   }
 }
 
-/** UNAVAILABLE: only logged, since it may name hosts and users. INTERNAL: no request causes it. */
-export const problemCodes: Record<SynclineErrorCode, ProblemCode> = {
-  INVALID_ARGUMENT: 'INVALID_ARGUMENT',
-  NOT_FOUND: 'NOT_FOUND',
-  PROVIDER_NOT_FOUND: 'NOT_FOUND',
-  CONFLICT: 'CONFLICT',
-  FORBIDDEN: 'FORBIDDEN',
-  EXPIRED: 'EXPIRED',
-  OVERLOADED: 'UNAVAILABLE',
-  DATABASE_UNREACHABLE: 'UNAVAILABLE',
-  DATABASE_REFUSED: 'UNAVAILABLE',
-  DATABASE_UNSUITABLE: 'UNAVAILABLE',
-  SCHEMA_MISSING: 'UNAVAILABLE',
-  SCHEMA_OUTDATED: 'UNAVAILABLE',
-  SCHEMA_NEWER: 'UNAVAILABLE',
-  SCHEMA_FOREIGN: 'UNAVAILABLE',
-  CONFIG_INVALID: 'INTERNAL',
-  EMBEDDED_POSTGRES: 'INTERNAL',
-};
+/** INTERNAL: no request causes it. */
+export const problemCodeOf = (code: SynclineErrorCode): ProblemCode =>
+  code === 'CONFIG_INVALID' || code === 'EMBEDDED_POSTGRES' ? 'INTERNAL' : code;
 
 /** Logs unexpected errors under the response's id. */
 export function toProblem(error: unknown, log: Logger): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) return frameworkProblem(error);
   if (error instanceof SynclineError) {
-    const code = problemCodes[error.code];
-    if (code === 'UNAVAILABLE') return unavailable(error, log);
+    const code = problemCodeOf(error.code);
+    if (defaultStatus[code] === 503) return unavailable(code, error, log);
     if (code !== 'INTERNAL') return engineProblem(code, error);
   }
   const id = randomUUID();
@@ -140,10 +133,11 @@ export function toProblem(error: unknown, log: Logger): Problem {
   });
 }
 
-function unavailable(error: SynclineError, log: Logger): Problem {
+/** The message is only logged: it may name hosts and users. */
+function unavailable(code: ProblemCode, error: SynclineError, log: Logger): Problem {
   log.warn(`request failed: ${describeError(error)}`);
-  const detail = error.code === 'OVERLOADED' ? 'The service is overloaded.' : 'The database is unavailable.';
-  return new Problem('UNAVAILABLE', detail, {
+  const detail = code === 'OVERLOADED' ? 'The service is overloaded.' : 'The database is unavailable.';
+  return new Problem(code, detail, {
     hint: 'Try again later. See the service log for details.',
     headers: { 'retry-after': '5' },
   });

@@ -1,8 +1,8 @@
-import type { SynclineApi } from '../index.ts';
+import type { SynclineApi, Totals } from '../index.ts';
 
 interface Pulse {
   at: string;
-  last_minute: { succeeded: number; failed: number; retried: number; signals: number };
+  last_minute: Totals;
   running: number | null;
 }
 
@@ -34,7 +34,7 @@ export function createPulses(freshMs: number, monotonicMs: () => number): Pulses
 async function queryPulse(view: SynclineApi): Promise<Pulse> {
   const [overview, series] = await Promise.all([view.stats.overview(), view.stats.series({ minutes: 5 })]);
   const sinceMs = overview.now.getTime() - 60_000;
-  const total = { succeeded: 0, failed: 0, retried: 0, signals: 0 };
+  const total: Totals = { succeeded: 0, failed: 0, retried: 0, signals: 0 };
   // Points that overlap the last minute.
   for (const point of series.points.filter(({ at }) => at.getTime() + series.stepSeconds * 1000 > sinceMs)) {
     total.succeeded += point.succeeded;

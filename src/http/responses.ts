@@ -1,31 +1,5 @@
-import { z } from '@hono/zod-openapi';
-
-const problemSchema = z
-  .object({
-    type: z.string().openapi({ example: 'urn:problem-type:syncline:not-found' }),
-    title: z.string().openapi({ example: 'Not found' }),
-    status: z.int().openapi({ example: 404 }),
-    detail: z.string().openapi({ example: 'There is no connection 0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f.' }),
-    code: z.enum([
-      'INVALID_ARGUMENT',
-      'UNAUTHENTICATED',
-      'FORBIDDEN',
-      'NOT_FOUND',
-      'CONFLICT',
-      'TOO_LARGE',
-      'TOO_MANY',
-      'EXPIRED',
-      'UNAVAILABLE',
-      'INTERNAL',
-    ]),
-    hint: z.string().optional().openapi({ description: 'How to fix it.' }),
-    instance: z.string().optional().openapi({ description: 'Id of an unexpected error in the service log.' }),
-    errors: z
-      .array(z.object({ field: z.string(), value: z.string().optional(), message: z.string() }))
-      .optional()
-      .openapi({ description: 'All invalid fields.' }),
-  })
-  .openapi('Problem');
+import type { z } from '@hono/zod-openapi';
+import { problemSchema } from './problem.ts';
 
 const meanings = {
   400: 'Invalid request; `errors` lists the invalid fields.',

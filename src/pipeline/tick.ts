@@ -15,6 +15,7 @@ export interface SchedulerContext {
   telemetry: SchedulerEvents;
 }
 
+/** What one scheduler tick placed and skipped. */
 export interface TickResult {
   scheduled: number;
   /** Their job is still pending (SCH-7). */

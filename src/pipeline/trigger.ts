@@ -6,6 +6,8 @@ import type { Queryable } from '../store/database.ts';
 import { bringAllForward, bringForward, markHinted, pendingJobs, requestRerun } from '../store/jobs.ts';
 import { insertFollowUps } from '../store/settlements.ts';
 import { requireWhole } from '../values/arguments.ts';
+import { priorities } from '../values/limits.ts';
+import type { TriggerResult } from './model.ts';
 
 /** As scheduled: many hints of a provider must not delay other connections. */
 export const hintPriority = 0;
@@ -14,10 +16,11 @@ export const hintPriority = 0;
 export const triggerPriority = 10;
 
 /** Tenants cannot outrank other tenants' manual triggers. */
-export const maxPriorityOf = ({ tenantId }: Caller) => (tenantId === undefined ? 32_767 : triggerPriority);
+export const maxPriorityOf = ({ tenantId }: Caller) =>
+  tenantId === undefined ? priorities.max : triggerPriority;
 
 export function requirePriority(caller: Caller, priority: number): void {
-  requireWhole('priority', priority, -32_768, 32_767);
+  requireWhole('priority', priority, priorities.min, priorities.max);
   const max = maxPriorityOf(caller);
   if (priority > max)
     throw invalidArgument(
@@ -29,15 +32,6 @@ export function requirePriority(caller: Caller, priority: number): void {
       },
       'FORBIDDEN',
     );
-}
-
-/** `queued`: a new job. `brought_forward`: its job is due now. `follows`: a later rerun. */
-export const triggerEffects = ['queued', 'brought_forward', 'follows'] as const;
-
-export interface TriggerResult {
-  /** The queued job; with `follows`, the running job. */
-  jobId: string;
-  effect: (typeof triggerEffects)[number];
 }
 
 export interface Trigger {

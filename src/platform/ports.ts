@@ -10,6 +10,7 @@ export interface Ports extends Clock {
   newId(nowMs?: number): string;
   /** DB-6: time of due dates and expiry; null: the database's clock, which all processes share. */
   databaseTime(): Date | null;
+  /** Sends each statement, so that a test can delay or fail it by its text. */
   query<T>(statement: string, send: () => Promise<T>): Promise<T>;
   fetch: typeof fetch;
 }

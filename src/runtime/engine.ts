@@ -21,6 +21,7 @@ import { startScheduler, tickOnce } from './scheduler.ts';
 export const roles = ['scheduler', 'executor', 'janitor'] as const;
 export type Role = (typeof roles)[number];
 
+/** Runs the roles of this process: scheduler, executor and janitor. */
 export interface Engine {
   /** Migrates the schema. Safe in many processes at once. */
   migrate(): Promise<MigrationResult>;
@@ -41,6 +42,7 @@ export interface Engine {
   prune(options?: { maxMs?: number; signal?: AbortSignal }): Promise<boolean>;
 }
 
+/** What `drain` ran. */
 export interface DrainResult extends WorkTotals {
   /** When the next job of this process's connectors is due. */
   nextDueAt: Date | undefined;

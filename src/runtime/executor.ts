@@ -15,6 +15,7 @@ export interface ExecutorOptions extends ExecutorContext {
   openReserved: (options: { timeoutMs: number; onWake: (reason: WakeReason) => void }) => ReservedConnection;
 }
 
+/** Claimed jobs and ended runs. */
 export interface WorkTotals extends RunTotals {
   claimed: number;
 }

@@ -17,6 +17,7 @@ const deletion = z
     finishedAt: maybeTime,
   })
   .meta({ id: 'Deletion' });
+/** Progress of the deletion of a connection. */
 export interface Deletion extends z.output<typeof deletion> {}
 
 export const deletionJson = jsonOf(deletion);

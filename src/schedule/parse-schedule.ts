@@ -5,6 +5,7 @@ import { calendarOf } from './calendar.ts';
 import { type Schedule, scheduleLimits, type Weekday, weekdays } from './schedule.ts';
 import { knownTimeZones, timeZone } from './time-zone.ts';
 
+/** The part of a schedule that is invalid. */
 export interface ScheduleProblem {
   field: string;
   /** Completes "must be …". */
@@ -13,6 +14,7 @@ export interface ScheduleProblem {
   hint: string | undefined;
 }
 
+/** The normalized schedule, or why it is invalid. */
 export type ParsedSchedule =
   | { schedule: Schedule; problem?: undefined }
   | { schedule?: undefined; problem: ScheduleProblem };

@@ -9,12 +9,14 @@ import { firstVersion, latestVersion, newerSchema, objectNames, unreleasedSchema
 import { beginText, isShared, openSession } from './session.ts';
 import { requireSuitable } from './suitable.ts';
 
+/** An applied migration file. */
 export interface MigrationStep {
   name: string;
   /** Of its statements; locks are held until the step's transaction ends. */
   durationMs: number;
 }
 
+/** What `migrate` applied. */
 export interface MigrationResult {
   schema: string;
   applied: string[];

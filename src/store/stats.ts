@@ -1,3 +1,4 @@
+import type { ConnectionHealth } from '../contract/states.ts';
 import type { Queryable } from './database.ts';
 import { isEnded, isPending } from './job-statuses.ts';
 import { type Statement, sql } from './sql.ts';
@@ -24,11 +25,11 @@ async function countRows(
 }
 
 export type ConnectionCounts = Record<
-  'total' | 'ok' | 'failing' | 'needs_auth' | 'paused' | 'disabled',
+  'total' | 'ok' | 'failing' | 'needsAuth' | 'paused' | 'disabled',
   Count
 >;
 
-const countConnectionsSql = sql<{ health: keyof ConnectionCounts; connections: number }>`
+const countConnectionsSql = sql<{ health: ConnectionHealth; connections: number }>`
   SELECT CASE WHEN status <> 'active' THEN status WHEN failing THEN 'failing' ELSE 'ok' END AS health,
     count(*)::int AS connections
   FROM (SELECT status, failing_since IS NOT NULL AS failing FROM :scope.listed_connections c
@@ -49,7 +50,7 @@ export async function countConnections(db: Queryable): Promise<ConnectionCounts>
   const rows = await countConnectionsSql.all(db);
   const found = new Map(rows.map((row) => [row.health, row.connections]));
   const total = capped(rows.reduce((sum, row) => sum + row.connections, 0));
-  const exact = (health: keyof ConnectionCounts): Count => ({
+  const exact = (health: ConnectionHealth): Count => ({
     count: found.get(health) ?? 0,
     atLeast: false,
   });
@@ -58,7 +59,7 @@ export async function countConnections(db: Queryable): Promise<ConnectionCounts>
       total,
       ok: exact('ok'),
       failing: exact('failing'),
-      needs_auth: exact('needs_auth'),
+      needsAuth: exact('needs_auth'),
       paused: exact('paused'),
       disabled: exact('disabled'),
     };
@@ -68,13 +69,13 @@ export async function countConnections(db: Queryable): Promise<ConnectionCounts>
     total,
     ok: { count: found.get('ok') ?? 0, atLeast: true },
     failing: await countRows(db, countFailingSql),
-    needs_auth: await inactive('needs_auth'),
+    needsAuth: await inactive('needs_auth'),
     paused: await inactive('paused'),
     disabled: await inactive('disabled'),
   };
 }
 
-export type QueueCounts = Record<'due' | 'backing_off' | 'blocked' | 'running', Count>;
+export type QueueCounts = Record<'due' | 'backingOff' | 'blocked' | 'running', Count>;
 
 const countDueSql = sql<{ rows: number }>`
   SELECT count(*)::int AS rows FROM (
@@ -96,7 +97,7 @@ const countRunningSql = sql<{ rows: number }>`
 export async function countQueue(db: Queryable, now: Date): Promise<QueueCounts> {
   return {
     due: await countRows(db, countDueSql, { now }),
-    backing_off: await countRows(db, countBackingOffSql),
+    backingOff: await countRows(db, countBackingOffSql),
     blocked: await countRows(db, countBlockedSql),
     running: await countRows(db, countRunningSql),
   };

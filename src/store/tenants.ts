@@ -8,11 +8,12 @@ export interface TenantRow {
   created_at: Date;
 }
 
-const insertTenantSql = sql<object>`
-  INSERT INTO :schema.tenants (id, name, created_at) VALUES (:id, :name, :now)`;
+const insertTenantSql = sql<TenantRow>`
+  INSERT INTO :schema.tenants (id, name, created_at) VALUES (:id, :name, :now)
+  RETURNING id, name, created_at`;
 
-export async function insertTenant(db: Queryable, now: Date, id: string, name: string): Promise<void> {
-  await insertTenantSql.all(db, { id, name, now });
+export async function insertTenant(db: Queryable, now: Date, id: string, name: string): Promise<TenantRow> {
+  return (await insertTenantSql.first(db, { id, name, now })) as TenantRow;
 }
 
 const findTenantSql = sql<TenantRow>`SELECT id, name, created_at FROM :scope.tenants t WHERE id = :id`;

@@ -44,6 +44,9 @@ export const maxTokenResponseBytes = 128 * 1024;
 /** `config` and `metadata`, each: list pages hold them in memory. */
 export const maxConfigBytes = 64 * 1024;
 
+/** Range of `smallint`. */
+export const priorities = { min: -32_768, max: 32_767 };
+
 export const maxSecretBytes = 64 * 1024;
 
 /** A larger row gets its own page. */

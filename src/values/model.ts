@@ -42,6 +42,7 @@ type SnakeCase<Key> = Key extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Key;
 
+/** The JSON of a library value: snake_case, ISO-8601, null. */
 export type Json<T> = unknown extends T
   ? T
   : T extends undefined
@@ -58,6 +59,7 @@ export type Json<T> = unknown extends T
             }
           : T;
 
+/** Converts a value to its JSON; `schema` describes that JSON. */
 export interface ToJson<Value, Shown> {
   (value: Value): Json<Shown>;
   /** Of the JSON, in camelCase. */

@@ -32,6 +32,7 @@ export interface DeliverContext {
   maxHeld: number;
 }
 
+/** Whether the signature is valid, and the body to respond with. */
 export type Receipt = { verified: false } | { verified: true; reply?: unknown };
 
 /** Adds the receiver of deliveries for custom servers. */

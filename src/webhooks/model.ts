@@ -14,6 +14,7 @@ const webhook = z
     }),
   })
   .meta({ id: 'ConnectionWebhook' });
+/** The webhook of a connection, without its secret. */
 export interface ConnectionWebhook extends z.output<typeof webhook> {}
 
 const newWebhook = webhook
@@ -21,6 +22,7 @@ const newWebhook = webhook
     secret: z.string().meta({ description: 'The signing secret for the provider, returned only once.' }),
   })
   .meta({ id: 'NewConnectionWebhook', base: webhook });
+/** A created webhook. Store its secret: it is returned only here. */
 export interface NewConnectionWebhook extends z.output<typeof newWebhook> {}
 
 export const webhookJson = jsonOf(webhook);

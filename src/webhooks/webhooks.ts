@@ -16,6 +16,7 @@ export const webhookContext = (owner: { tenantId: string; connectionId: string }
 /** Shorter ones can be brute-forced from one signature. */
 const secretLength = { min: 16, max: 500 };
 
+/** The webhook of each connection. */
 export interface WebhooksApi {
   /** Sets the secret of deliveries; default: random. Replaces the previous one. */
   create(
@@ -26,8 +27,8 @@ export interface WebhooksApi {
   /** Without its secret; `exists` is false if none. */
   get(connectionId: string): Promise<ConnectionWebhook>;
 
-  /** Deletes the secret: its deliveries are rejected. */
-  remove(connectionId: string, note?: AuditNote): Promise<void>;
+  /** Deletes the secret: deliveries signed with it are rejected. */
+  delete(connectionId: string, note?: AuditNote): Promise<void>;
 }
 
 export function createWebhooks({
@@ -58,7 +59,7 @@ export function createWebhooks({
       return read(db, await existingConnection(db, connectionId));
     },
 
-    async remove(connectionId, auditNote = {}) {
+    async delete(connectionId, auditNote = {}) {
       await changeConnection({ db }, connectionId, async (tx, row, now) => {
         if (!(await deleteWebhook(tx, row.id)))
           throw new SynclineError('NOT_FOUND', `Connection ${row.id} has no webhook.`);

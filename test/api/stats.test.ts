@@ -284,10 +284,10 @@ describe('stats.overview', () => {
     const exactly = (counts: Record<string, number>) =>
       Object.fromEntries(Object.entries(counts).map(([key, n]) => [key, { count: n, atLeast: false }]));
     expect((await engine.stats.overview()).connections).toEqual(
-      exactly({ total: 7, ok: 3, failing: 1, needs_auth: 1, paused: 1, disabled: 1 }),
+      exactly({ total: 7, ok: 3, failing: 1, needsAuth: 1, paused: 1, disabled: 1 }),
     );
     expect((await engine.as(otherView).stats.overview()).connections).toEqual(
-      exactly({ total: 2, ok: 1, failing: 0, needs_auth: 0, paused: 0, disabled: 1 }),
+      exactly({ total: 2, ok: 1, failing: 0, needsAuth: 0, paused: 0, disabled: 1 }),
     );
   });
 
@@ -329,7 +329,7 @@ describe('stats.overview', () => {
     const exactly = (n: number) => ({ count: n, atLeast: false });
     expect(seen).toMatchObject({
       now: new Date('2025-01-01T12:00:30Z'),
-      queue: { due: exactly(1), backing_off: exactly(1), blocked: exactly(2), running: exactly(1) },
+      queue: { due: exactly(1), backingOff: exactly(1), blocked: exactly(2), running: exactly(1) },
       executors: { alive: 1, slots: 10 },
       lastTickAt: new Date('2025-01-01T12:00:03Z'),
       maxTickAgeSeconds: 180,

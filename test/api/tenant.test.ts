@@ -102,7 +102,7 @@ describe("a tenant's view", () => {
       () => jobs.retry(jobId),
       () => signals.get(stored?.id as string),
       () => consumers.get('reader'),
-      () => consumers.remove('reader'),
+      () => consumers.delete('reader'),
       () => connections.create({ tenantId: tenant, provider: 'github' }),
     ])
       await expect(get()).rejects.toMatchObject({ code: 'NOT_FOUND' });
@@ -131,7 +131,7 @@ describe("a tenant's view", () => {
     const { after } = await engine.as(theirs).consumers.move('reader', 'beginning');
     await job(await connect());
     expect((await engine.as(theirs).consumers.get('reader')).after).toBe(after);
-    await engine.as(theirs).consumers.remove('reader');
+    await engine.as(theirs).consumers.delete('reader');
     expect((await engine.consumers.get('reader')).tenantId).toBeUndefined();
   });
 });

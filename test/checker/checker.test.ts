@@ -125,7 +125,7 @@ describe('the checker', () => {
     if (failed) await jobs.retry(failed.id);
     await round(16);
     await round(20);
-    await connections.remove(first);
+    await connections.delete(first);
     for (let i = 0; i < 4; i++) {
       for (const { id } of (await connections.list({ status: 'needs_auth' })).items)
         await connections.activate(id);

@@ -358,8 +358,8 @@ describe('syncline connections webhook', () => {
     ]);
     expect(secretIn(await webhook('--rotate'))).not.toBe(first);
     expectFailure(
-      await webhook('--rotate', '--remove'),
-      /Pass only one of --secret-from-env, --rotate and --remove/,
+      await webhook('--rotate', '--delete'),
+      /Pass only one of --secret-from-env, --rotate and --delete/,
     );
   });
 });

@@ -138,7 +138,7 @@ describe('syncline credentials', () => {
     );
   });
 
-  it('credentials: replace, remove and connections add --credential change the credential', async () => {
+  it('credentials: replace, delete and connections add --credential change the credential', async () => {
     const { id } = await json(add, {}, 'first');
     const connection = await json<{ id: string; credential_id: string }>([
       'connections',
@@ -166,9 +166,9 @@ describe('syncline credentials', () => {
       generation: 2,
       connections: 1,
     });
-    expectFailure(await withKeys(['credentials', 'remove', id]), /cannot be deleted: a connection uses it/);
+    expectFailure(await withKeys(['credentials', 'delete', id]), /cannot be deleted: a connection uses it/);
     await database.engine().connections.setCredential(connection.id, null);
-    expect(await json(['credentials', 'remove', id])).toEqual({ id, removed: true });
+    expect(await json(['credentials', 'delete', id])).toEqual({ id, deleted: true });
     expect(await sql(`SELECT reason FROM events WHERE kind = 'credential.replaced'`)).toEqual([
       { reason: 'leaked' },
     ]);

@@ -46,7 +46,7 @@ describe('syncline demo load', () => {
     expect(stdout).toMatch(
       /^Added 1,200 connections with an interval of 120 s: about 10 runs per second\.$/m,
     );
-    expect(stdout).toMatch(/To remove them: npx syncline demo unload/);
+    expect(stdout).toMatch(/To delete them: npx syncline demo unload/);
     expect(stderr.trim().split('\n')).toEqual([
       '… 500 of 1,200 connections added',
       '… 1000 of 1,200 connections added',
@@ -92,7 +92,7 @@ describe('syncline demo load', () => {
     expect(names.map((row) => row.external_id)).toEqual(['load-1200', 'load-1201', 'load-1202', 'load-1203']);
   });
 
-  it('demo load: unload removes only the connections added by load, with their jobs and signals', async () => {
+  it('demo load: unload deletes only the connections added by load, with their jobs and signals', async () => {
     await database.sql(`INSERT INTO tenants (id, name) VALUES ($1, 'a tenant')`, [tenant]);
     await database.sql(
       `INSERT INTO connections (tenant_id, provider_slug, external_id) VALUES ($1, 'github', 'load-balancer')`,
@@ -101,7 +101,7 @@ describe('syncline demo load', () => {
     const { code, stdout } = await cli.runProcess('demo', 'unload');
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: 'Removed 1,203 connections, with their jobs and signals.\n',
+      stdout: 'Deleted 1,203 connections, with their jobs and signals.\n',
     });
     const left = await database.sql(`SELECT external_id FROM connections WHERE external_id LIKE 'load-%'`);
     expect(left).toEqual([{ external_id: 'load-balancer' }]);
@@ -110,6 +110,6 @@ describe('syncline demo load', () => {
     expect(await database.sql('SELECT FROM signals')).toEqual([]);
     expect(await database.sql(`SELECT FROM credentials WHERE name LIKE 'load-%'`)).toEqual([]);
     expect((await database.sql('SELECT FROM credentials')).length).toBeGreaterThan(10);
-    expect(await cli.json('demo', 'unload')).toEqual({ removed: 0 });
+    expect(await cli.json('demo', 'unload')).toEqual({ deleted: 0 });
   });
 });

@@ -49,24 +49,57 @@ describe('errors: an argument error', () => {
   });
 });
 
-/** Files that may read the text of an error, and why. */
-const mayReadText: Record<string, string> = {
-  'store/database-errors.ts': 'pg reports a login without a password as a plain Error without a code',
-  'store/connect-hints.ts': 'Postgres and poolers name a missing TLS only in the text of a refused login',
-  'connectors/postgres/errors.ts':
+/** Files that may read the text of an error, how often, and why. */
+const mayReadText: Record<string, [reads: number, reason: string]> = {
+  'api/jobs/detail.ts': [1, 'completes the text with a full stop'],
+  'store/database-errors.ts': [1, 'pg reports a login without a password as a plain Error without a code'],
+  'store/connect-hints.ts': [
+    2,
+    'Postgres and poolers name a missing TLS only in the text of a refused login',
+  ],
+  'connectors/postgres/errors.ts': [
+    1,
     'pg reports a timeout and a server without TLS as plain Errors without a code',
-  'connectors/http/problems.ts': 'zod passes the known keys of an object only through the text of the issue',
-  'connectors/http/yaml.ts': 'shortens the text of the YAML parser to its first line',
+  ],
+  'connectors/http/problems.ts': [
+    1,
+    'zod passes the known keys of an object only through the text of the issue',
+  ],
+  'connectors/http/yaml.ts': [1, 'shortens the text of the YAML parser to its first line'],
 };
 
 const method = String.raw`\??\.(?:match|matchAll|startsWith|endsWith|includes|indexOf|search|split)\(`;
 const nested = String.raw`(?:[^()]|\((?:[^()]|\([^()]*\))*\))*`;
-const readsText = [
-  new RegExp(String.raw`\bmessage\)*\s*${method}`),
-  new RegExp(String.raw`\bdescribeError\(${nested}\)\s*${method}`),
-  new RegExp(String.raw`\.(?:test|exec)\(${nested}\b(?:message\b|describeError\()`),
-  /(?<!typeof [\w.?]*)\bmessage\s*[!=]==?\s*['"`]/,
+const readsOf = (name: string) => [
+  new RegExp(String.raw`\b${name}\)*\s*${method}`, 'g'),
+  new RegExp(String.raw`\.(?:test|exec)\(${nested}\b${name}\b`, 'g'),
+  new RegExp(String.raw`(?<!typeof [\w.?]*)\b${name}\s*[!=]==?\s*['"\x60]`, 'g'),
 ];
+const readsOfDescription = [
+  new RegExp(String.raw`\bdescribeError\(${nested}\)\s*${method}`, 'g'),
+  new RegExp(String.raw`\.(?:test|exec)\(${nested}\bdescribeError\(`, 'g'),
+];
+
+/** Variables and parameters of a file that hold the text of an error. */
+function namesOfMessages(text: string): string[] {
+  const assigned = text.matchAll(/\b(?:const|let) (\w+) =[^;]*?\.message\b(?! *[=(])[^;]{0,40};/g);
+  const destructured = text.matchAll(/\{[^{}]*\bmessage: (\w+)[^{}]*\}(?=\s*(?:=[^=>]|[:)]))/g);
+  const passed = text.matchAll(new RegExp(String.raw`\b(\w+)\(((?:${nested},)?\s*[\w.?]+\.message)\b`, 'g'));
+  const parameters = [...passed].map(([, called = '', args = '']) => {
+    const declared = new RegExp(String.raw`\b(?:function ${called}|const ${called} = )\(([^)]*)\)`).exec(
+      text,
+    );
+    const position = args.replace(/\([^()]*\)/g, '').split(',').length - 1;
+    return /^\w+/.exec(declared?.[1]?.split(',')[position]?.trim() ?? '')?.[0];
+  });
+  const renamed = [...assigned, ...destructured].map(([, name]) => name);
+  return [...new Set(['message', ...renamed, ...parameters])].filter((name) => name !== undefined);
+}
+
+const countReads = (text: string) =>
+  [...namesOfMessages(text).flatMap(readsOf), ...readsOfDescription].flatMap((pattern) => [
+    ...text.matchAll(pattern),
+  ]).length;
 
 describe('errors: details', () => {
   it('errors: an uncaught error prints only details that are set', () => {
@@ -82,10 +115,24 @@ describe('errors: codes', () => {
     const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) =>
       /\.tsx?$/.test(file),
     );
-    const readers = files.filter((file) => {
-      const text = readFileSync(join(src, file), 'utf8');
-      return readsText.some((pattern) => pattern.test(text));
-    });
-    expect(readers.sort()).toEqual(Object.keys(mayReadText).sort());
+    const reads = files
+      .map((file) => [file, countReads(readFileSync(join(src, file), 'utf8'))] as const)
+      .filter(([, count]) => count > 0);
+    expect(Object.fromEntries(reads)).toEqual(
+      Object.fromEntries(Object.entries(mayReadText).map(([file, [count]]) => [file, count])),
+    );
+  });
+
+  it.each([
+    ["if (error.message.startsWith('no'))", 1],
+    ["const text = error.message;\nif (text.includes('no'))", 1],
+    ['const { message: text } = error;\nif (/no/.test(text))', 1],
+    [
+      'function read(path: string, rule: string) { return /^one of/.exec(rule); }\nread([], issue.message);',
+      1,
+    ],
+    ['const text = describeError(error);\nlog.warn(text);', 0],
+  ])('errors: %j counts as %i', (text, count) => {
+    expect(countReads(text)).toBe(count);
   });
 });

@@ -68,6 +68,7 @@ describe('credentials: the OAuth authorization flow', () => {
     const started = await begin(service, { connection_id: id, return_to: `${app}/settings?tab=sync#here` });
     expect(started.status).toBe(200);
     expect(started.url).toMatch(/\/v1\/connections\/consent\?link=[\w-]{43}$/);
+    expect(started.url).toMatch(new RegExp(`=${started.body['link']}$`));
     const providerUrl = (await visitor.proceed(started.url)).location;
     const providerQuery = new URL(providerUrl).searchParams;
     expect(Object.fromEntries(providerQuery)).toEqual({

@@ -132,7 +132,7 @@ describe('credentials: concurrent consents', () => {
     });
     const { finishing, release } = await startTwoConsents(engine, id);
     await engine.connections.setCredential(id, after.id);
-    await engine.credentials.remove(before.id);
+    await engine.credentials.delete(before.id);
     release();
     expect(await Promise.all(finishing)).toHaveLength(2);
     expect(await engine.credentials.get(after.id)).toMatchObject({ generation: 3, connections: 1 });

@@ -101,7 +101,7 @@ describe('credentials: storage', () => {
     await expect(create(apiKey, { provider: 'unheard' })).rejects.toThrow('There is no provider "unheard".');
     await expect(credentials.get(unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(credentials.replace(unknownId, apiKey)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(credentials.remove(unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(credentials.delete(unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
   it('credentials: a tenant can read and use only its own credentials', async () => {
@@ -116,7 +116,7 @@ describe('credentials: storage', () => {
     for (const attempt of [
       () => view.credentials.get(theirs.id),
       () => view.credentials.replace(theirs.id, apiKey),
-      () => view.credentials.remove(theirs.id),
+      () => view.credentials.delete(theirs.id),
       () => view.credentials.create({ tenantId: other, provider: 'github', secret: apiKey }),
       () => view.connections.create({ tenantId: tenant, provider: 'github', credentialId: theirs.id }),
     ])
@@ -190,15 +190,15 @@ describe('credentials: use by connections', () => {
       connections.create({ tenantId: tenant, provider: 'github', credentialId: id }),
     );
     const [first, second] = await Promise.all(created);
-    await expect(credentials.remove(id)).rejects.toMatchObject({
+    await expect(credentials.delete(id)).rejects.toMatchObject({
       code: 'CONFLICT',
       message: `Credential ${id} cannot be deleted: 2 connections use it.`,
     });
-    await connections.remove(first?.id as string);
+    await connections.delete(first?.id as string);
     expect((await credentials.get(id)).connections).toBe(1);
-    await expect(credentials.remove(id)).rejects.toThrow('a connection uses it');
+    await expect(credentials.delete(id)).rejects.toThrow('a connection uses it');
     await connections.setCredential(second?.id as string, null);
-    await credentials.remove(id, { reason: 'no longer needed' });
+    await credentials.delete(id, { reason: 'no longer needed' });
     await expect(credentials.get(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await sql(`SELECT reason FROM events WHERE kind = 'credential.deleted'`)).toEqual([
       { reason: 'no longer needed' },
@@ -209,7 +209,7 @@ describe('credentials: use by connections', () => {
     const { credentials, connections } = engine();
     const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
     const connection = await connections.create({ tenantId: tenant, provider: 'github', credentialId: id });
-    await connections.remove(connection.id);
+    await connections.delete(connection.id);
     await expect(credentials.get(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect((await kindsOf()).slice(-2)).toEqual(['connection.deleted', 'credential.deleted']);
   });

@@ -361,8 +361,8 @@ describe('a named consumer', () => {
     expect((await syncline.consumers.list()).items).toEqual([]);
     const theirs = syncline.as({ tenantId: otherTenant, actor: 'test' });
     await expect(theirs.consumers.get('name')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(theirs.consumers.remove('name')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await mine.consumers.remove('name');
+    await expect(theirs.consumers.delete('name')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await mine.consumers.delete('name');
     await expect(mine.consumers.get('name')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 });

@@ -111,7 +111,7 @@ describe('problems', () => {
     const problem = toProblem(error, { warn } as never);
     expect(problem.toBody()).toMatchObject({
       status: 503,
-      code: 'UNAVAILABLE',
+      code: 'OVERLOADED',
       detail: 'The service is overloaded.',
     });
     expect(problem.toResponse().headers.get('retry-after')).toBe('5');
@@ -124,7 +124,7 @@ describe('problems', () => {
     const json = { tenant_id: tenant, provider: 'nowhere' };
     expect((await call('/v1/connections', { method: 'POST', json })).body).toMatchObject({
       status: 404,
-      code: 'NOT_FOUND',
+      code: 'PROVIDER_NOT_FOUND',
       detail: 'There is no provider "nowhere".',
     });
   });
@@ -166,7 +166,7 @@ test('problems: an unreachable database returns 503 without its address', async 
   expect((await call('/v1/me')).status).toBe(200);
   await syncline.stop();
   const { headers, body, text } = await call('/v1/connections');
-  expect(body).toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+  expect(body).toMatchObject({ status: 503, code: 'DATABASE_UNREACHABLE' });
   expect(headers.get('retry-after')).toBe('5');
   expect(text).not.toContain(new URL(db.url).hostname);
   expect(text).not.toContain('SYNCLINE_DATABASE_URL');
@@ -189,7 +189,7 @@ test.each([
   );
   try {
     const { headers, body, text } = await call('/v1/tenants', { method: 'POST', json: { name: 'late' } });
-    expect(body).toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+    expect(body).toMatchObject({ status: 503, code: 'DATABASE_REFUSED' });
     expect(headers.get('retry-after')).toBe('5');
     expect(text).not.toContain('not now');
     await expect(syncline.tenants.create({ name: 'later' })).rejects.toMatchObject({

@@ -52,11 +52,11 @@ const finished = (engine: Syncline, id: string) =>
   );
 
 describe('deletion: a large connection', () => {
-  it('deletion: remove() returns early, and the process deletes the signals in the background', async () => {
+  it('deletion: delete() returns early, and the process deletes the signals in the background', async () => {
     const [id, other] = [await connectionWith(large), await connectionWith(3)];
     await job(id, { status: 'succeeded' });
     const engine = database.engine();
-    const begun = await engine.connections.remove(id, { actor: 'anna', reason: 'left' });
+    const begun = await engine.connections.delete(id, { actor: 'anna', reason: 'left' });
     expect(begun).toMatchObject({ connectionId: id, state: 'deleting', estimatedSignals: large });
     const seen: Deletion[] = [begun];
     await until(
@@ -80,14 +80,14 @@ describe('deletion: a large connection', () => {
     ]);
   });
 
-  it('deletion: remove() deletes up to one batch of signals itself, and none of a larger connection', async () => {
+  it('deletion: delete() deletes up to one batch of signals itself, and none of a larger connection', async () => {
     const [small, larger] = [await connectionWith(deletionBatch), await connectionWith(deletionBatch + 1)];
     const engine = database.engine();
-    expect(await engine.connections.remove(small)).toMatchObject({
+    expect(await engine.connections.delete(small)).toMatchObject({
       state: 'deleted',
       deletedSignals: deletionBatch,
     });
-    expect(await engine.connections.remove(larger)).toMatchObject({ state: 'deleting', deletedSignals: 0 });
+    expect(await engine.connections.delete(larger)).toMatchObject({ state: 'deleting', deletedSignals: 0 });
     const { items } = await engine.audit.list({ kind: 'connection.deletion_started' });
     expect(items.map(({ connectionId }) => connectionId)).toEqual([larger]);
     await finished(engine, larger);
@@ -99,7 +99,7 @@ describe('deletion: a large connection', () => {
     const { engine, startedRuns, untilStarted } = startBlockingEngine(database);
     const drained = engine.drain();
     await untilStarted(1);
-    await withoutBatches().connections.remove(id);
+    await withoutBatches().connections.delete(id);
     expect(await drained).toMatchObject({ succeeded: 0, lost: 1, signals: 0 });
     expect(startedRuns[0]?.abortSignal.aborted).toBe(true);
     expect(await engine.tick()).toMatchObject({ scheduled: 0 });
@@ -114,7 +114,7 @@ describe('deletion: a large connection', () => {
     const id = await connectionWith(large);
     const ended = await job(id, { status: 'failed' });
     const engine = withoutBatches();
-    await engine.connections.remove(id);
+    await engine.connections.delete(id);
     const { connections, jobs, webhooks } = engine;
     for (const attempt of [
       () => connections.trigger(id),
@@ -143,7 +143,7 @@ describe('deletion: a large connection', () => {
         return send();
       };
       const engine = createSyncline({ database: ${JSON.stringify(database.url)}, ports: { ...systemPorts, query } });
-      await engine.connections.remove(${JSON.stringify(id)}, { actor: 'anna' });
+      await engine.connections.delete(${JSON.stringify(id)}, { actor: 'anna' });
       await new Promise(() => setInterval(() => {}, 1000));`;
     const killed = startProcess(process.execPath, ['--input-type=module', '-e', script]);
     await killed.finished;
@@ -167,7 +167,7 @@ describe('deletion: a large connection', () => {
   it('deletion: skips a deletion that another process has locked and continues with the others', async () => {
     const [busy, free] = [await connectionWith(60), await connectionWith(60)];
     const engine = withoutBatches();
-    for (const id of [busy, free]) await engine.connections.remove(id);
+    for (const id of [busy, free]) await engine.connections.delete(id);
     const other = await database.session();
     await other.query('BEGIN');
     await other.query('SELECT FROM syncline.deletions WHERE connection_id = $1 FOR UPDATE', [busy]);
@@ -191,7 +191,7 @@ describe('deletion: a large connection', () => {
   it('deletion: concurrent workers finish all deletions, and their counts add up', async () => {
     const ids = [await connectionWith(900), await connectionWith(700), await connectionWith(500)];
     const engine = withoutBatches();
-    for (const id of ids) await engine.connections.remove(id);
+    for (const id of ids) await engine.connections.delete(id);
     const db = openDatabase(loadConfig({ options: { database: database.url } }).config.database, {
       ports: systemPorts,
       onConnectionLost: () => {},
@@ -219,7 +219,7 @@ describe('deletion: a large connection', () => {
 
   it('deletion: operators see the database error, tenants a fixed message', async () => {
     const id = await connectionWith(60);
-    await withoutBatches().connections.remove(id);
+    await withoutBatches().connections.delete(id);
     const text = 'update or delete on table "signals" violates foreign key constraint "theirs_signal_fkey"';
     await sql('UPDATE deletions SET error = $1', [text]);
     const { call, syncline } = await startService(database);
@@ -238,8 +238,8 @@ describe('deletion: a large connection', () => {
   it('deletion: a failed batch stores its error and does not block other deletions', async () => {
     const [blocked, other] = [await connectionWith(60), await connectionWith(60)];
     const engine = withoutBatches();
-    await engine.connections.remove(blocked);
-    await engine.connections.remove(other);
+    await engine.connections.delete(blocked);
+    await engine.connections.delete(other);
     await sql('CREATE TABLE theirs (signal uuid REFERENCES signals (id))');
     const db = openDatabase(loadConfig({ options: { database: database.url } }).config.database, {
       ports: systemPorts,
@@ -257,7 +257,7 @@ describe('deletion: a large connection', () => {
       expect([await step(), await step()]).toEqual(['more', 'finished']);
       expect((await engine.connections.deletion(other)).state).toBe('deleted');
       await sql('DELETE FROM theirs');
-      expect(await database.engine().connections.remove(blocked)).toMatchObject({ state: 'deleted' });
+      expect(await database.engine().connections.delete(blocked)).toMatchObject({ state: 'deleted' });
     } finally {
       await db.close();
       await sql('DROP TABLE theirs');
@@ -268,10 +268,10 @@ describe('deletion: a large connection', () => {
     const id = await connectionWith(large);
     const engine = withoutBatches();
     const ours = engine.as({ tenantId: tenant, actor: 'ours' });
-    await ours.connections.remove(id);
+    await ours.connections.delete(id);
     expect(await ours.connections.deletion(id)).toMatchObject({ state: 'deleting' });
     const stranger = engine.as({ tenantId: otherTenant, actor: 'stranger' });
-    for (const attempt of [() => stranger.connections.deletion(id), () => stranger.connections.remove(id)])
+    for (const attempt of [() => stranger.connections.deletion(id), () => stranger.connections.delete(id)])
       await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 

@@ -32,7 +32,7 @@ it.each([11, 12])(
           ].sort(),
         );
       }
-      await engine.connections.remove(id);
+      await engine.connections.delete(id);
       expect(await database.sql(`SELECT FROM ${schema}.sync_jobs`)).toEqual([]);
     }
 

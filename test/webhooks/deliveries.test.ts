@@ -207,7 +207,7 @@ describe('webhooks: an invalid delivery is rejected without details', () => {
     const { secret } = await syncline.webhooks.create(id);
     const { secret: foreignSecret } = await syncline.webhooks.create(foreign);
     const { secret: removedSecret } = await syncline.webhooks.create(removed);
-    await syncline.webhooks.remove(removed);
+    await syncline.webhooks.delete(removed);
     const right = asGithub(secret, body);
     const late = asSlack(appSecret, body, ports.now() - 301_000);
     const early = asSlack(appSecret, body, ports.now() + 302_000);

@@ -110,7 +110,7 @@ describe('webhooks: a connection gets a secret that is shown once', () => {
     const { webhooks } = syncline.as({ tenantId, actor: 'another' });
     await syncline.webhooks.create(id);
     const before = await sql('SELECT * FROM webhooks');
-    for (const attempt of [webhooks.create, webhooks.get, webhooks.remove])
+    for (const attempt of [webhooks.create, webhooks.get, webhooks.delete])
       await expect(attempt(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await sql('SELECT * FROM webhooks')).toEqual(before);
     const own = syncline.as({ tenantId: tenant, actor: 'own' }).webhooks;
@@ -131,7 +131,7 @@ describe('webhooks: a connection gets a secret that is shown once', () => {
     const { syncline } = await start();
     const id = await connect();
     await syncline.webhooks.create(id);
-    await syncline.connections.remove(id);
+    await syncline.connections.delete(id);
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
 
@@ -155,7 +155,7 @@ describe('webhooks: a connection gets a secret that is shown once', () => {
       1,
       expect.stringContaining('that is set, got "NO_SUCH_SECRET"'),
     ]);
-    expect(await cli.json('connections', 'webhook', id, '--remove')).toEqual({
+    expect(await cli.json('connections', 'webhook', id, '--delete')).toEqual({
       connection_id: id,
       exists: false,
     });

@@ -3,7 +3,7 @@ import type { Page, PageRequest } from '../../caller/keyset.ts';
 import type { TenantOwner } from '../../caller/tenant-owner.ts';
 import type { Connector } from '../../contract/connector.ts';
 import type { JobType } from '../../contract/states.ts';
-import type { TriggerResult } from '../../pipeline/trigger.ts';
+import type { TriggerResult } from '../../pipeline/model.ts';
 import type { Deletion } from '../../runtime/index.ts';
 import type { ScheduleInput } from '../../schedule/schedule.ts';
 import type { ConnectionFilter } from '../../store/connection-lists.ts';
@@ -37,6 +37,7 @@ type WithOptionalConfig<Provider, Config> = ConnectionFields &
     config?: Config | undefined;
   };
 
+/** Input of `connections.create`, for any provider. */
 export type NewConnection = WithOptionalConfig<string, Record<string, unknown>>;
 
 /** `NewConnection` typed by the connectors. */
@@ -55,11 +56,13 @@ export type NewConnectionFor<C extends Connector> = [C] extends [never]
 /** Unlike an interface, assignable to `Record<string, unknown>`. */
 type Fields<T> = { [Key in keyof T]: T[Key] };
 
+/** Filter and page of `connections.list`. */
 export interface ListedConnections extends ConnectionFilter, PageRequest {
   /** Adds the results of recent runs. */
   recent?: boolean | undefined;
 }
 
+/** Kind and priority of a manual sync. */
 export interface TriggerRequest extends AuditNote {
   /** Default: `incremental`. */
   type?: JobType;
@@ -69,16 +72,19 @@ export interface TriggerRequest extends AuditNote {
 export const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'delete'] as const;
 export type BulkAction = (typeof bulkActions)[number];
 
+/** An action, and the connections it applies to. */
 export interface BulkRequest extends PageRequest, AuditNote {
   action: BulkAction;
   filter: ConnectionFilter;
 }
 
+/** A step of `connections.repairSchedule`. */
 export interface RepairRequest extends PageRequest, AuditNote {
   /** Reports what would change. */
   dryRun?: boolean | undefined;
 }
 
+/** Accounts at providers that are synced on a schedule. */
 export interface ConnectionsApi<C extends Connector = Connector> {
   /**
    * Registers the provider if it has a connector. If that requires OAuth 2, a connection without a credential
@@ -146,7 +152,7 @@ export interface ConnectionsApi<C extends Connector = Connector> {
    * Deletes it with its jobs, signals and unshared credential; audit events stay. A large connection is
    * disabled and deleted in the background; see `deletion`. Another call continues the deletion.
    */
-  remove(id: string, note?: AuditNote): Promise<Deletion>;
+  delete(id: string, note?: AuditNote): Promise<Deletion>;
 
   /** Progress of its deletion, kept for a week after the end. */
   deletion(id: string): Promise<Deletion>;
@@ -161,5 +167,5 @@ export interface ConnectionsApi<C extends Connector = Connector> {
 /** Bulk actions use them with a shorter lock timeout. */
 export type ConnectionControl = Pick<
   ConnectionsApi,
-  'trigger' | 'pause' | 'resume' | 'cancel' | 'rewind' | 'remove' | 'deletion' | 'explain' | 'events'
+  'trigger' | 'pause' | 'resume' | 'cancel' | 'rewind' | 'delete' | 'deletion' | 'explain' | 'events'
 >;

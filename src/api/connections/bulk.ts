@@ -26,7 +26,7 @@ export function createBulk({
     resume: control.resume,
     trigger: control.trigger,
     cancel: control.cancel,
-    delete: control.remove,
+    delete: control.delete,
   };
 
   return {

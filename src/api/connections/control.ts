@@ -33,8 +33,6 @@ import { explain, explainDeletion } from './explain.ts';
 import { type Connection, connectionFromRow } from './model.ts';
 import { recordedCursor } from './recorded-cursor.ts';
 
-export type { TriggerResult } from '../../pipeline/trigger.ts';
-
 export function createControl({
   db,
   config,
@@ -149,7 +147,7 @@ export function createControl({
       });
     },
 
-    async remove(id, note = {}) {
+    async delete(id, note = {}) {
       requireAuditNote({ actor: caller.actor, ...note });
       const mark = async (tx: Queryable, row: LockedConnection, now: Date) => {
         if (row.deleting_since) return;

@@ -96,6 +96,7 @@ const connection = z.object({
     .optional()
     .meta({ description: 'Latest runs, newest first; only with `include=recent`.' }),
 });
+/** An account at a provider that is synced on a schedule. */
 export interface Connection extends z.output<typeof connection> {}
 
 const { invalid: invalidMetadata, ...syncFields } = sync.shape;

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { triggerEffects } from '../../pipeline/trigger.ts';
 import type { CursorRow } from '../../store/job-history.ts';
 import { jsonOf, maybe, maybeText, maybeTime, time, uuid } from '../../values/model.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
@@ -39,6 +38,7 @@ const schedule = z
     runs: z.array(runWindow).meta({ description: 'Empty while the connection is not active.' }),
   })
   .meta({ id: 'SchedulePreview' });
+/** When the next runs of a connection are expected. */
 export interface SchedulePreview extends z.output<typeof schedule> {
   connection: Connection;
 }
@@ -53,6 +53,7 @@ const storedCursor = z
     current: z.boolean().meta({ description: "Whether it is the connection's current cursor." }),
   })
   .meta({ id: 'StoredCursor' });
+/** A cursor stored by a run, to rewind to. */
 export interface StoredCursor extends z.output<typeof storedCursor> {}
 
 export const cursorJson = jsonOf(storedCursor);
@@ -64,10 +65,6 @@ export const cursorFromRow = (row: CursorRow, json: ReadJson): StoredCursor => (
   current: row.current,
 });
 
-const triggerResult = z.object({ jobId: uuid, effect: z.enum(triggerEffects) }).meta({ id: 'TriggerResult' });
-
-export const triggerJson = jsonOf(triggerResult);
-
 const bulkStep = z.object({
   matched: z.int(),
   changed: z.int(),
@@ -76,6 +73,7 @@ const bulkStep = z.object({
     description: 'Cursor of the next step; null after the last match.',
   }),
 });
+/** The result of one step of `connections.bulk`. */
 export interface BulkStep extends z.output<typeof bulkStep> {}
 
 export const bulkJson = jsonOf(
@@ -91,6 +89,7 @@ const repaired = z.object({
   nextRunAt: maybe(z.object({ from: time, to: time })).meta({ description: 'Null if unchanged.' }),
   jobIds: z.array(uuid).meta({ description: 'Queued jobs that were rescheduled.' }),
 });
+/** What a schedule repair changed, or would change. */
 export interface RepairedConnection extends z.output<typeof repaired> {}
 
 const repairStep = z.object({
@@ -100,6 +99,7 @@ const repairStep = z.object({
     description: 'Cursor of the next step; null after the last connection.',
   }),
 });
+/** The result of one step of `connections.repairSchedule`. */
 export interface RepairStep extends z.output<typeof repairStep> {}
 
 const { id: connectionId, ...repairedFields } = repaired.shape;

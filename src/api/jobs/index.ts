@@ -38,6 +38,7 @@ import type { ReadJson } from '../../values/stored-json.ts';
 import { detailOf } from './detail.ts';
 import { type Job, type JobDetail, jobFromRow } from './model.ts';
 
+/** Filter and page of `jobs.list`. */
 export interface ListedJobs extends PageRequest {
   connectionId?: string | undefined;
   tenantId?: string | undefined;
@@ -49,6 +50,7 @@ export interface ListedJobs extends PageRequest {
   until?: Date | undefined;
 }
 
+/** Queued, running and ended jobs. */
 export interface JobsApi {
   /** Newest first: by creation; for one connection, by last change. */
   list(request?: ListedJobs): Promise<Page<Job>>;

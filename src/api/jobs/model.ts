@@ -55,6 +55,7 @@ const job = z.object({
   }),
   createdAt: time,
 });
+/** One sync of a connection, with its retries. */
 export interface Job extends z.output<typeof job> {}
 
 const run = z.object({
@@ -75,6 +76,7 @@ const run = z.object({
     )
     .meta({ description: "The connector's first 100 log lines." }),
 });
+/** One attempt of a job. */
 export interface Run extends z.output<typeof run> {}
 
 const jobDetail = job.extend({

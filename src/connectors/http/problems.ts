@@ -14,10 +14,14 @@ export interface Problem {
 
 const maxLines = 50;
 
-export function invalidValue(path: readonly PropertyKey[], value: unknown, rule: string): Problem {
+export function invalidValue(
+  path: readonly PropertyKey[],
+  value: unknown,
+  rule: string,
+  choices: readonly string[] = [],
+): Problem {
   const actual = value === undefined ? 'is missing' : `is ${describeValue(value, path)}`;
-  const choices = /^one of (.+)$/.exec(rule)?.[1]?.split(', ');
-  const suggested = choices && typeof value === 'string' ? nearest(value, choices) : undefined;
+  const suggested = typeof value === 'string' ? nearest(value, choices) : undefined;
   return { path, message: `${actual}; it must be ${rule}.${suggested ? ` Did you mean ${suggested}?` : ''}` };
 }
 
@@ -41,8 +45,14 @@ export function problemsOf(
     const branch = issue.code === 'invalid_union' ? issue.errors.find(isIntendedBranch) : undefined;
     return branch
       ? problemsOf(branch, input, path)
-      : [invalidValue(path, getOwn(input, path), issue.message)];
+      : [invalidValue(path, getOwn(input, path), issue.message, choicesOf(issue))];
   });
+}
+
+/** Of an enum, or of a union's discriminator. */
+function choicesOf(issue: Issue): string[] {
+  if (issue.code === 'invalid_value') return issue.values.map(String);
+  return issue.code === 'invalid_union' && issue.inclusive !== false ? (issue.options ?? []).map(String) : [];
 }
 
 /** The union branch that matched the value's type. */

@@ -1,3 +1,4 @@
+import type { DemoProviderList } from '../../http/index.ts';
 import { get, send, toProblem } from '../api.ts';
 import { markDone } from '../first-steps.ts';
 import { useQuery } from '../query.ts';
@@ -7,16 +8,12 @@ import { LoadedView } from './states.tsx';
 import { type Column, Table } from './table.tsx';
 import { notify } from './toast.tsx';
 
-interface DemoProvider {
-  slug: string;
-  name: string;
-  broken: boolean;
-}
+type DemoProvider = DemoProviderList['items'][number];
 
 export function DemoProviders() {
   const providers = useQuery(
     'demo providers',
-    (signal) => get<{ items: DemoProvider[] }>('v1/demo/providers', {}, signal),
+    (signal) => get<DemoProviderList>('v1/demo/providers', {}, signal),
     6000,
   );
   return (

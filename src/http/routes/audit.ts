@@ -1,8 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
 import { auditEventJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf } from '../model-schema.ts';
-import { id, listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
+import { id, listJson, pageQuery, strict, text } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 
 export function auditRoutes(app: App): void {

@@ -3,7 +3,8 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Config } from '../../config/settings.ts';
 import { SynclineError } from '../../contract/errors.ts';
-import type { ConsentResult, Syncline } from '../../index.ts';
+import { authorizationJson, type ConsentResult, type Syncline } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import {
   browserProof,
   callbackPath,
@@ -14,10 +15,11 @@ import {
 } from '../consent-cookies.ts';
 import { consentPage } from '../consent-page.ts';
 import type { App, HttpEnv } from '../context.ts';
+import { schemaOf } from '../model-schema.ts';
 import { ownUrl } from '../own-url.ts';
 import { page } from '../page.ts';
-import { id, omitUndefined, strict, text, time } from '../parts.ts';
-import { Problem, type ProblemCode } from '../problem.ts';
+import { id, strict, text } from '../parts.ts';
+import { Problem, problemCodeOf } from '../problem.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 import { consentHeaders } from '../security-headers.ts';
 
@@ -55,10 +57,7 @@ export function authorizeRoute(app: App, config: Config['server']): void {
         ),
       },
       responses: {
-        200: answer(
-          'The link.',
-          z.object({ authorization_url: z.string(), expires_at: time() }).openapi('Authorization'),
-        ),
+        200: answer('The link.', schemaOf(authorizationJson)),
         ...bodyProblems(404, 409),
       },
     }),
@@ -66,11 +65,11 @@ export function authorizeRoute(app: App, config: Config['server']): void {
       const { connection_id: connectionId, return_to: returnTo } = c.req.valid('json');
       const own = ownUrl(c, config);
       const redirectUri = `${own}${callbackPath}`;
-      const { link, expiresAt } = await c
+      const authorization = await c
         .get('view')
         .credentials.authorize({ connectionId, redirectUri, ...omitUndefined({ returnTo }) });
-      const authorizationUrl = `${own}${consentPath}?link=${link}`;
-      return c.json({ authorization_url: authorizationUrl, expires_at: expiresAt.toISOString() }, 200);
+      const authorizationUrl = `${own}${consentPath}?link=${authorization.link}`;
+      return c.json(authorizationJson({ ...authorization, authorizationUrl }), 200);
     },
   );
 }
@@ -183,7 +182,7 @@ async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T
       (error instanceof SynclineError && ['EXPIRED', 'FORBIDDEN', 'CONFLICT'].includes(error.code));
     if (!isExpected || !c.req.header('accept')?.includes('text/html')) throw error;
     const { status, details } =
-      error instanceof Problem ? error : new Problem(error.code as ProblemCode, error.message);
+      error instanceof Problem ? error : new Problem(problemCodeOf(error.code), error.message);
     const hint = (error instanceof SynclineError ? error.hint : details.hint) ?? '';
     return c.html(page('Not connected', [error.message, hint]), status as ContentfulStatusCode) as T;
   }

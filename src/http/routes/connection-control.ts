@@ -1,9 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { jobTypes } from '../../contract/states.ts';
 import { bulkActions, bulkJson, connectionJson, repairJson, triggerJson } from '../../index.ts';
+import { priorities } from '../../values/limits.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';
-import { anyJson, connectionFilter, filterOf, id, omitUndefined, reason, strict, text } from '../parts.ts';
+import { anyJson, connectionFilter, filterOf, id, reason, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, signedIn } from '../responses.ts';
 
 const tags = ['Connections'];
@@ -57,8 +59,8 @@ export function connectionControlRoutes(app: App): void {
             type: z.enum(jobTypes).optional(),
             priority: z
               .int()
-              .min(-32_768)
-              .max(32_767)
+              .min(priorities.min)
+              .max(priorities.max)
               .openapi({
                 description: 'Higher runs first. Default 10; a tenant key may use at most 10 (403 above it).',
               })

@@ -1,8 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { cursorJson, explanationJson, scheduleJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
-import { id, intInQuery, listJson, omitUndefined, pageQuery, strict } from '../parts.ts';
+import { id, intInQuery, listJson, pageQuery, strict } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 
 const tags = ['Connections'];

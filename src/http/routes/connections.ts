@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { connectionJson, deletionJson, type ScheduleInput, scheduleLimits, weekdays } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import {
@@ -7,7 +8,6 @@ import {
   filterOf,
   id,
   listJson,
-  omitUndefined,
   pageQuery,
   provider,
   reason,
@@ -247,7 +247,7 @@ export function connectionRoutes(app: App): void {
     }),
     async (c) => {
       const { id } = c.req.valid('param');
-      const deletion = await c.get('view').connections.remove(id, omitUndefined(c.req.valid('json')));
+      const deletion = await c.get('view').connections.delete(id, omitUndefined(c.req.valid('json')));
       if (deletion.state === 'deleted') return c.body(null, 204);
       c.header('location', `${c.get('base')}/v1/connections/${id}/deletion`);
       return c.json(deletionJson(deletion), 202);

@@ -1,8 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { consumerJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
-import { listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
+import { listJson, pageQuery, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const tags = ['Consumers'];
@@ -85,7 +86,7 @@ export function consumerRoutes(app: App): void {
       responses: { 204: nothing('Deleted.'), ...problems(404) },
     }),
     async (c) => {
-      await c.get('view').consumers.remove(c.req.valid('param').name);
+      await c.get('view').consumers.delete(c.req.valid('param').name);
       return c.body(null, 204);
     },
   );

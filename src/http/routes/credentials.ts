@@ -1,9 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Secret } from '../../contract/credential.ts';
 import { credentialJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
-import { id, listJson, omitUndefined, pageQuery, provider, reason, strict, text } from '../parts.ts';
+import { id, listJson, pageQuery, provider, reason, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const tags = ['Credentials'];
@@ -160,7 +161,7 @@ export function credentialRoutes(app: App): void {
       responses: { 204: nothing('Deleted.'), ...bodyProblems(404, 409) },
     }),
     async (c) => {
-      await c.get('view').credentials.remove(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
+      await c.get('view').credentials.delete(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
       return c.body(null, 204);
     },
   );

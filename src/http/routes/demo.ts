@@ -25,6 +25,8 @@ export function demoRoutes(app: App, providers: DemoProviders): void {
   });
 }
 
+export type DemoProviderList = ReturnType<typeof listed>;
+
 const listed = (providers: DemoProviders) => ({
   items: providers.list().map(({ slug, name, isBroken }) => ({ slug, name, broken: isBroken })),
 });

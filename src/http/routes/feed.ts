@@ -1,9 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { feedSignalJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { abortOnDisconnect } from '../disconnect.ts';
 import { schemaOf } from '../model-schema.ts';
-import { flagInQuery, id, intInQuery, omitUndefined, pageQuery, provider, strict, text } from '../parts.ts';
+import { flagInQuery, id, intInQuery, pageQuery, provider, strict, text } from '../parts.ts';
 import type { Slots } from '../request-limit.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 

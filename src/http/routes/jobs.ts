@@ -1,9 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { jobStatuses, jobTypes } from '../../contract/states.ts';
 import { jobDetailJson, jobJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
-import { id, listJson, omitUndefined, pageQuery, provider, reason, strict, timeInQuery } from '../parts.ts';
+import { id, listJson, pageQuery, provider, reason, strict, timeInQuery } from '../parts.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 
 const tags = ['Jobs'];

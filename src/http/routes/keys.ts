@@ -1,9 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { keyDetailJson, keyJson, newKeyJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import type { KeyCache } from '../key-cache.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
-import { id, listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
+import { id, listJson, pageQuery, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const tags = ['Keys'];

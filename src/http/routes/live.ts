@@ -1,11 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Logger } from 'pino';
 import type { Ports } from '../../platform/ports.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App, LiveTimes } from '../context.ts';
 import { abortOnDisconnect } from '../disconnect.ts';
 import { openEventStream } from '../event-stream.ts';
 import { runLive, startingPoint } from '../live.ts';
-import { omitUndefined, signalFilterQuery, strict, text } from '../parts.ts';
+import { signalFilterQuery, strict, text } from '../parts.ts';
 import { createPulses } from '../pulse.ts';
 import type { Slots } from '../request-limit.ts';
 import { problems, signedIn } from '../responses.ts';

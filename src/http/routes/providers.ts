@@ -1,9 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { providerJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
-import { listJson, omitUndefined, pageQuery, provider, strict, text } from '../parts.ts';
+import { listJson, pageQuery, provider, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 
 const tags = ['Providers'];

@@ -1,17 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { signalJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
-import {
-  flagInQuery,
-  id,
-  listJson,
-  omitUndefined,
-  pageQuery,
-  signalFilterQuery,
-  strict,
-  timeInQuery,
-} from '../parts.ts';
+import { flagInQuery, id, listJson, pageQuery, signalFilterQuery, strict, timeInQuery } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 
 const tags = ['Signals'];

@@ -1,8 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
 import { attentionJson, loadJson, overviewJson, seriesJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import type { App } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';
-import { intInQuery, omitUndefined, provider, strict } from '../parts.ts';
+import { intInQuery, provider, strict } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 
 const tags = ['Statistics'];

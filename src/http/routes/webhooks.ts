@@ -1,11 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { SynclineError } from '../../contract/errors.ts';
 import { newWebhookJson, type Syncline, webhookJson } from '../../index.ts';
+import { omitUndefined } from '../../values/omit-undefined.ts';
 import { readBefore, readBytes } from '../body.ts';
 import { createBodyBudget } from '../body-budget.ts';
 import type { App, Limits } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';
-import { anyJson, id, omitUndefined, strict } from '../parts.ts';
+import { anyJson, id, strict } from '../parts.ts';
 import { Problem } from '../problem.ts';
 import { createRequestLimit } from '../request-limit.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
@@ -171,7 +172,7 @@ export function webhookRoutes(app: App): void {
       responses: { 204: nothing('Deleted.'), ...problems(404) },
     }),
     async (c) => {
-      await c.get('view').webhooks.remove(c.req.valid('param').id);
+      await c.get('view').webhooks.delete(c.req.valid('param').id);
       return c.body(null, 204);
     },
   );

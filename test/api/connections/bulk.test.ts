@@ -117,7 +117,7 @@ describe('connections.bulk', () => {
     expect(await sql(what)).toHaveLength(3);
   });
 
-  it('bulk: removes all matching connections, in steps', async () => {
+  it('bulk: deletes all matching connections, in steps', async () => {
     for (let i = 0; i < 5; i++) await connect();
     const done = await steps(database.engine(), {
       action: 'delete',

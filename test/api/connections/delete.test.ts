@@ -52,8 +52,8 @@ describe('connections.cancel', () => {
   });
 });
 
-describe('connections.remove', () => {
-  it('remove: deletes the connection with its jobs, attempts and signals; its events stay', async () => {
+describe('connections.delete', () => {
+  it('delete: deletes the connection with its jobs, attempts and signals; its events stay', async () => {
     const [id, other] = [await connect(), await connect()];
     await sql(`UPDATE connections SET external_id = 'acme' WHERE id = $1`, [id]);
     for (const connection of [id, other]) await job(connection);
@@ -67,7 +67,7 @@ describe('connections.remove', () => {
     });
     await engine.drain();
     expect(await sql('SELECT FROM attempts')).toHaveLength(2);
-    await engine.connections.remove(id, { actor: 'anna', reason: 'the customer left' });
+    await engine.connections.delete(id, { actor: 'anna', reason: 'the customer left' });
     for (const table of ['sync_jobs', 'signals'])
       expect(await sql(`SELECT connection_id FROM ${table}`)).toEqual([{ connection_id: other }]);
     expect(await sql('SELECT id FROM connections')).toEqual([{ id: other }]);
@@ -84,24 +84,24 @@ describe('connections.remove', () => {
         detail: { provider: 'github', externalId: 'acme' },
       }),
     ]);
-    for (const attempt of [engine.connections.get, engine.connections.remove])
+    for (const attempt of [engine.connections.get, engine.connections.delete])
       await expect(attempt(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('remove: aborts the current run, which stores nothing', async () => {
+  it('delete: aborts the current run, which stores nothing', async () => {
     const id = await connect();
     await job(id);
     const { engine, startedRuns, untilStarted } = startBlockingEngine(database);
     const drained = engine.drain();
     await untilStarted(1);
-    await engine.connections.remove(id);
+    await engine.connections.delete(id);
     expect(await drained).toMatchObject({ claimed: 1, succeeded: 0, lost: 1, signals: 0 });
     expect(startedRuns[0]?.abortSignal.aborted).toBe(true);
     for (const table of ['connections', 'sync_jobs', 'signals', 'attempts'])
       expect(await sql(`SELECT FROM ${table}`)).toHaveLength(0);
   });
 
-  it('remove: deletes more signals than one batch', async () => {
+  it('delete: deletes more signals than one batch', async () => {
     const [id, other] = [await connect(), await connect()];
     await sql(
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
@@ -109,7 +109,7 @@ describe('connections.remove', () => {
       [tenant, other, id],
     );
     const engine = database.engine();
-    expect(await engine.connections.remove(id)).toMatchObject({
+    expect(await engine.connections.delete(id)).toMatchObject({
       state: 'deleting',
       estimatedSignals: 12_000,
     });
@@ -118,15 +118,15 @@ describe('connections.remove', () => {
     expect(await sql('SELECT connection_id FROM signals')).toEqual([{ connection_id: other }]);
   });
 
-  it('remove: a connection of another tenant is NOT_FOUND', async () => {
+  it('delete: a connection of another tenant is NOT_FOUND', async () => {
     const id = await connect();
     const stranger = database.engine().as({ tenantId: unknownId, actor: 'stranger' });
-    await expect(stranger.connections.remove(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(stranger.connections.delete(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await sql('SELECT status FROM connections')).toEqual([{ status: 'active' }]);
     expect(await sql('SELECT FROM events')).toHaveLength(0);
   });
 
-  it('remove: an interrupted removal leaves the connection disabled and can be retried', async () => {
+  it('delete: an interrupted removal leaves the connection disabled and can be retried', async () => {
     const id = await connect();
     await sql(
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload) VALUES ($1, 'github', $2, 'k', now(), '{}')`,
@@ -141,10 +141,10 @@ describe('connections.remove', () => {
             : send(),
       },
     });
-    await expect(failing.connections.remove(id)).rejects.toThrow('cut off');
+    await expect(failing.connections.delete(id)).rejects.toThrow('cut off');
     const engine = database.engine();
     expect((await engine.connections.get(id)).status).toBe('disabled');
-    await engine.connections.remove(id);
+    await engine.connections.delete(id);
     expect(await sql('SELECT FROM connections')).toHaveLength(0);
   });
 });
