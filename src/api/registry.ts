@@ -59,8 +59,8 @@ export function createTenants({ db, ports, caller, record }: Context): TenantsAp
     async create({ name }) {
       requireOperator(caller, 'create tenants');
       requireText('name', name, 200);
-      const id = ports.newId();
       const now = await db.now();
+      const id = ports.newId();
       await db.transaction((tx) => storeTenant(tx, now, { id, name }, record));
       return { id, name, createdAt: now };
     },

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { type ClockRow, clockColumn } from './clock.ts';
 
 /**
  * DB-5: settings that change what a statement means, returns or waits for. Left to the operator:
@@ -71,8 +72,15 @@ const kindOf = (client: pg.ClientBase): SessionKind =>
 /** A shared session keeps no state: transactions set it. */
 export const isShared = (client: pg.ClientBase): boolean => kindOf(client).isShared;
 
-/** Not on a shared session, where a pooler's backend keys differ from pg_backend_pid(). */
-export async function openSession(client: pg.ClientBase, extra: Settings, timeoutMs: number): Promise<void> {
+/**
+ * Not on a shared session, where a pooler's backend keys differ from pg_backend_pid(). Returns the
+ * database's time.
+ */
+export async function openSession(
+  client: pg.ClientBase,
+  extra: Settings,
+  timeoutMs: number,
+): Promise<number> {
   const settings = { ...sessionSettings, ...extra };
   const assigned = [...setConfigs(settings, false), transactionTimeout(false)];
   const { processID } = client as unknown as { processID: number | null };
@@ -80,7 +88,8 @@ export async function openSession(client: pg.ClientBase, extra: Settings, timeou
     text: `SELECT NOT is_own AS "isShared", overrides AS "overridesReadOnly",
        CASE WHEN is_own THEN ARRAY[${assigned.join(', ')}] END AS set,
        CASE WHEN is_own AND overrides
-         THEN pg_catalog.set_config('default_transaction_read_only', 'off', false) END AS writable
+         THEN pg_catalog.set_config('default_transaction_read_only', 'off', false) END AS writable,
+       ${clockColumn}
      FROM (SELECT pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) ${Number(processID ?? 0)} AS is_own,
        EXISTS (SELECT FROM pg_catalog.pg_settings
          WHERE name OPERATOR(pg_catalog.=) 'default_transaction_read_only'
@@ -88,9 +97,12 @@ export async function openSession(client: pg.ClientBase, extra: Settings, timeou
            'database user'])) AS overrides) session`,
     query_timeout: timeoutMs,
   };
-  const { rows } = await client.query<Omit<SessionKind, 'settings'>>(statement);
-  const [kind] = rows;
-  if (kind) sessionKinds.set(client, { ...kind, settings: kind.isShared ? {} : settings });
+  const { rows } = await client.query<Omit<SessionKind, 'settings'> & ClockRow>(statement);
+  const [row] = rows;
+  if (!row) throw new Error('The statement that opens a session returned no row.');
+  const { isShared, overridesReadOnly } = row;
+  sessionKinds.set(client, { isShared, overridesReadOnly, settings: isShared ? {} : settings });
+  return row.now_ms;
 }
 
 /** Returns one row with `columns`. */
