@@ -53,6 +53,9 @@ const transactionTimeout = (isLocal: boolean) =>
   `CASE WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.>=) 170000
      THEN pg_catalog.set_config('transaction_timeout', '0', ${isLocal}) END`;
 
+/** A role may allow less than the next statement takes. Each statement has its own timeout. */
+const withoutTimeouts = `SET LOCAL statement_timeout = 0; SELECT ${transactionTimeout(true)}`;
+
 interface SessionKind {
   /** By other clients between transactions (transaction pooler). */
   isShared: boolean;
@@ -85,7 +88,8 @@ export async function openSession(
   const assigned = [...setConfigs(settings, false), transactionTimeout(false)];
   const { processID } = client as unknown as { processID: number | null };
   const statement: pg.QueryConfig & { query_timeout: number } = {
-    text: `SELECT NOT is_own AS "isShared", overrides AS "overridesReadOnly",
+    text: `BEGIN ISOLATION LEVEL READ COMMITTED, NOT DEFERRABLE; ${withoutTimeouts};
+     SELECT NOT is_own AS "isShared", overrides AS "overridesReadOnly",
        CASE WHEN is_own THEN ARRAY[${assigned.join(', ')}] END AS set,
        CASE WHEN is_own AND overrides
          THEN pg_catalog.set_config('default_transaction_read_only', 'off', false) END AS writable,
@@ -94,11 +98,12 @@ export async function openSession(
        EXISTS (SELECT FROM pg_catalog.pg_settings
          WHERE name OPERATOR(pg_catalog.=) 'default_transaction_read_only'
          AND source OPERATOR(pg_catalog.=) ANY (ARRAY['database', 'user',
-           'database user'])) AS overrides) session`,
+           'database user'])) AS overrides) session; COMMIT`,
     query_timeout: timeoutMs,
   };
-  const { rows } = await client.query<Omit<SessionKind, 'settings'> & ClockRow>(statement);
-  const [row] = rows;
+  const results: unknown = await client.query(statement);
+  const [session] = (results as pg.QueryResult<Omit<SessionKind, 'settings'> & ClockRow>[]).slice(-2);
+  const row = session?.rows[0];
   if (!row) throw new Error('The statement that opens a session returned no row.');
   const { isShared, overridesReadOnly } = row;
   sessionKinds.set(client, { isShared, overridesReadOnly, settings: isShared ? {} : settings });
@@ -115,10 +120,10 @@ export function beginText(
   const { isShared, overridesReadOnly, settings: applied } = kindOf(client);
   const access = isReadOnly ? ', READ ONLY' : overridesReadOnly ? ', READ WRITE' : '';
   const begin = `BEGIN ISOLATION LEVEL READ COMMITTED${access}, NOT DEFERRABLE`;
+  const timeouts = isShared ? `; ${withoutTimeouts}` : '';
   const writable = overridesReadOnly ? { default_transaction_read_only: 'off' } : {};
   const required: Settings = isShared ? { ...sessionSettings, ...writable, ...settings } : settings;
   const changed = Object.entries(required).filter(([name, value]) => applied[name] !== value);
-  const timeout = isShared ? [transactionTimeout(true)] : [];
-  const selected = [...setConfigs(Object.fromEntries(changed), true), ...timeout, ...columns];
-  return `${begin}; SELECT ${selected.join(', ')}`;
+  const selected = [...setConfigs(Object.fromEntries(changed), true), ...columns];
+  return `${begin}${timeouts}; SELECT ${selected.join(', ')}`;
 }
