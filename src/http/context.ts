@@ -51,7 +51,6 @@ export interface Limits {
   bodyMs: number;
   /** Live streams and long polls. */
   streams: number;
-  streamsPerCaller: number;
   bodyBytes: number;
   responsesBytes: number;
   formBytes: number;
@@ -93,7 +92,6 @@ export function limitsOf(config: Config['server']): Limits {
     perAddress: maxRequestsPerAddress,
     loopDelayMs: maxLoopDelayMs,
     streams: Math.ceil(maxConcurrentRequests / 2),
-    streamsPerCaller: Math.ceil(maxConcurrentRequests / 4),
   };
 }
 
