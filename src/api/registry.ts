@@ -63,8 +63,8 @@ export function createTenants({ db, ports, caller, record }: Context): TenantsAp
     async create({ name }) {
       requireOperator(caller, 'create tenants');
       requireText('name', name, 200);
-      const id = ports.newId();
       const now = await db.now();
+      const id = ports.newId();
       return tenantFromRow(await db.transaction((tx) => storeTenant(tx, now, { id, name }, record)));
     },
 

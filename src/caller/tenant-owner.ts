@@ -1,5 +1,5 @@
 import type { Ports } from '../platform/ports.ts';
-import type { Queryable } from '../store/database.ts';
+import type { Database, Queryable } from '../store/database.ts';
 import { insertTenant, type TenantRow } from '../store/tenants.ts';
 import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 import type { AuditNote, Recorder } from './audit.ts';
@@ -18,10 +18,15 @@ interface Owner {
   store: (tx: Queryable, now: Date, note: AuditNote) => Promise<void>;
 }
 
-export function tenantOwner(
-  { ports, caller, record }: { ports: Pick<Ports, 'newId'>; caller: Caller; record: Recorder },
+export async function tenantOwner(
+  {
+    db,
+    ports,
+    caller,
+    record,
+  }: { db: Pick<Database, 'now'>; ports: Pick<Ports, 'newId'>; caller: Caller; record: Recorder },
   { tenantId, tenantName }: TenantOwner,
-): Owner {
+): Promise<Owner> {
   if (tenantName === undefined) {
     requireUuid('tenantId', tenantId);
     return { tenantId, store: async () => {} };
@@ -30,6 +35,8 @@ export function tenantOwner(
     throw invalid('tenantId and tenantName cannot be combined.', 'Remove one of them.');
   requireOperator(caller, 'create tenants');
   requireText('tenantName', tenantName, 200);
+  // DB-6: the id begins with the time.
+  await db.now();
   const id = ports.newId();
   return {
     tenantId: id,

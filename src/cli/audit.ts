@@ -3,8 +3,8 @@ import { type AuditEvent, auditEventJson } from '../index.ts';
 import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { limitOf, withLimit } from './options.ts';
-import { outputWidth, printResult, table } from './output.ts';
-import { collect } from './pages.ts';
+import { outputWidth } from './output.ts';
+import { printList } from './pages.ts';
 import { relativeTime } from './time-text.ts';
 
 interface ListOptions extends CommonOptions {
@@ -36,25 +36,26 @@ Examples:
       const { connection: connectionId, tenant: tenantId, key: keyId, kind } = options;
       const filter = omitUndefined({ connectionId, tenantId, keyId, kind });
       const limit = limitOf(options);
-      const { items } = await withEngine(options, ({ audit }) =>
-        collect({ limit }, (page) => audit.list({ ...filter, ...page })),
-      );
-      printResult(options.json, { events: items.map(auditEventJson) }, () =>
-        items.length === 0 ? ['No events found.'] : eventTable(items),
+      await withEngine(options, ({ audit }) =>
+        printList({ json: options.json, limit }, (page) => audit.list({ ...filter, ...page }), {
+          name: 'events',
+          jsonOf: auditEventJson,
+          head: ['time', 'kind', 'actor', 'key', 'connection', 'reason or detail'],
+          cellsOf,
+          width: outputWidth(),
+          empty: 'No events found.',
+        }),
       );
     });
 }
 
-function eventTable(events: AuditEvent[]): string[] {
-  const rows = events.map(({ at, kind, actor, keyId, connectionId, reason, detail }) => [
+function cellsOf({ at, kind, actor, keyId, connectionId, reason, detail }: AuditEvent): string[] {
+  return [
     relativeTime(at),
     kind,
     actor,
     keyId ?? '-',
     connectionId ?? '-',
     reason ?? (detail === undefined ? '-' : JSON.stringify(detail)),
-  ]);
-  return table([['time', 'kind', 'actor', 'key', 'connection', 'reason or detail'], ...rows], {
-    width: outputWidth(),
-  });
+  ];
 }

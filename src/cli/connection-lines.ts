@@ -34,18 +34,27 @@ export function cadenceOf({ schedule, sync }: Pick<Connection, 'schedule' | 'syn
   return `every ${sync.baseIntervalSeconds} s${sync.intervalSeconds === undefined ? ' (default)' : ''}`;
 }
 
-export function connectionTable(connections: Connection[]): string[] {
-  return table([
-    ['id', 'tenant', 'provider', 'external id', 'status', 'runs', 'next run', 'last ended'],
-    ...connections.map(({ id, tenantId, provider, externalId, status, lastEndedAt, schedule, sync }) => [
-      id,
-      tenantId,
-      provider,
-      externalId ?? '-',
-      status,
-      schedule ? scheduleText(schedule) : `every ${sync.baseIntervalSeconds} s`,
-      status === 'active' ? (sync.nextRunAt ? relativeTime(sync.nextRunAt) : 'next tick') : '-',
-      relativeTime(lastEndedAt),
-    ]),
-  ]);
+export const connectionHead = [
+  'id',
+  'tenant',
+  'provider',
+  'external id',
+  'status',
+  'runs',
+  'next run',
+  'last ended',
+];
+
+export function connectionCells(connection: Connection): string[] {
+  const { id, tenantId, provider, externalId, status, lastEndedAt, schedule, sync } = connection;
+  return [
+    id,
+    tenantId,
+    provider,
+    externalId ?? '-',
+    status,
+    schedule ? scheduleText(schedule) : `every ${sync.baseIntervalSeconds} s`,
+    status === 'active' ? (sync.nextRunAt ? relativeTime(sync.nextRunAt) : 'next tick') : '-',
+    relativeTime(lastEndedAt),
+  ];
 }

@@ -3,11 +3,10 @@ import { type ConnectionStatus, connectionStatuses } from '../contract/states.ts
 import { connectionJson } from '../index.ts';
 import { requireOneOf, requireUuid } from '../values/arguments.ts';
 import { omitUndefined } from '../values/omit-undefined.ts';
-import { connectionTable } from './connection-lines.ts';
+import { connectionCells, connectionHead } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { limitOf, withLimit } from './options.ts';
-import { printResult } from './output.ts';
-import { collect } from './pages.ts';
+import { printList } from './pages.ts';
 
 interface ListOptions extends CommonOptions {
   tenant?: string;
@@ -39,14 +38,15 @@ Examples:
       if (status !== undefined) requireOneOf('--status', status, connectionStatuses);
       const filter = omitUndefined({ tenantId: tenant, provider, status });
       const limit = limitOf(options);
-      const { items, nextCursor } = await withEngine(options, ({ connections }) =>
-        collect({ limit, cursor }, (page) => connections.list({ ...filter, ...page })),
-      );
-      const json = { connections: items.map(connectionJson), next_cursor: nextCursor ?? null };
-      printResult(options.json, json, () =>
-        items.length === 0
-          ? ['No connections found.']
-          : [...connectionTable(items), ...(nextCursor ? [`More: --cursor ${nextCursor}`] : [])],
+      await withEngine(options, ({ connections }) =>
+        printList({ json: options.json, limit, cursor }, (page) => connections.list({ ...filter, ...page }), {
+          name: 'connections',
+          jsonOf: connectionJson,
+          head: connectionHead,
+          cellsOf: connectionCells,
+          empty: 'No connections found.',
+          withCursor: true,
+        }),
       );
     });
 }

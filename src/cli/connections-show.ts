@@ -8,7 +8,7 @@ import {
 } from '../index.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { jobTable } from './job-lines.ts';
+import { jobTableOfConnection } from './job-lines.ts';
 import { outputWidth, printResult, table } from './output.ts';
 import { relativeTime } from './time-text.ts';
 
@@ -37,7 +37,7 @@ export function addConnectionsShow(group: Command): void {
         why.sentence,
         '',
         ...connectionLines(connection),
-        ...(jobs.length > 0 ? ['', 'Recent jobs:', ...jobTable(jobs, { ofOneConnection: true })] : []),
+        ...(jobs.length > 0 ? ['', 'Recent jobs:', ...jobTableOfConnection(jobs)] : []),
         ...(events.length > 0 ? ['', 'Recent events:', ...eventTable(events)] : []),
       ]);
     });

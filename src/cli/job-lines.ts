@@ -38,19 +38,18 @@ export function runLines({ runs }: JobDetail): string[] {
   });
 }
 
-export function jobTable(jobs: Job[], { ofOneConnection = false } = {}): string[] {
-  const owner = (connection: string, provider: string) => (ofOneConnection ? [] : [connection, provider]);
-  const rows = jobs.map((job) => [
-    job.id,
-    ...owner(job.connectionId, job.provider),
-    job.type,
-    statusOf(job),
-    String(job.attempts),
-    when(job),
-    errorOf(job),
-  ]);
-  const head = ['id', ...owner('connection', 'provider'), 'type', 'status', 'failures', 'when', 'error'];
-  return table([head, ...rows], { width: outputWidth() });
+const endOfHead = ['type', 'status', 'failures', 'when', 'error'];
+export const jobHead = ['id', 'connection', 'provider', ...endOfHead];
+
+export const jobCells = (job: Job) => [job.id, job.connectionId, job.provider, ...endOfCells(job)];
+
+function endOfCells(job: Job): string[] {
+  return [job.type, statusOf(job), String(job.attempts), when(job), errorOf(job)];
+}
+
+export function jobTableOfConnection(jobs: Job[]): string[] {
+  const rows = jobs.map((job) => [job.id, ...endOfCells(job)]);
+  return table([['id', ...endOfHead], ...rows], { width: outputWidth() });
 }
 
 function statusOf({ status, blocked }: Job): string {

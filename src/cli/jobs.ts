@@ -4,10 +4,10 @@ import { type AuditNote, type Job, jobDetailJson, jobJson } from '../index.ts';
 import { requireOneOf } from '../values/arguments.ts';
 import { omitUndefined } from '../values/omit-undefined.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { jobLines, jobTable, runLines } from './job-lines.ts';
+import { jobCells, jobHead, jobLines, runLines } from './job-lines.ts';
 import { auditNoteOf, limitOf, withAuditNote, withLimit } from './options.ts';
-import { printResult } from './output.ts';
-import { collect } from './pages.ts';
+import { outputWidth, printResult } from './output.ts';
+import { printList } from './pages.ts';
 
 interface ListOptions extends CommonOptions {
   connection?: string;
@@ -70,11 +70,15 @@ Examples:
       if (type !== undefined) requireOneOf('--type', type, jobTypes);
       const filter = omitUndefined({ connectionId: connection, status, provider, type });
       const limit = limitOf(options);
-      const { items: found } = await withEngine(options, ({ jobs }) =>
-        collect({ limit }, (page) => jobs.list({ ...filter, ...page })),
-      );
-      printResult(options.json, { jobs: found.map(jobJson) }, () =>
-        found.length === 0 ? ['No jobs found.'] : jobTable(found),
+      await withEngine(options, ({ jobs }) =>
+        printList({ json: options.json, limit }, (page) => jobs.list({ ...filter, ...page }), {
+          name: 'jobs',
+          jsonOf: jobJson,
+          head: jobHead,
+          cellsOf: jobCells,
+          width: outputWidth(),
+          empty: 'No jobs found.',
+        }),
       );
     });
 }

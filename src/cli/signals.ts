@@ -5,7 +5,7 @@ import { isoTime } from '../values/time-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { limitOf, withLimit } from './options.ts';
 import { note, outputWidth, printResult, table } from './output.ts';
-import { collect } from './pages.ts';
+import { printList } from './pages.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';
 import { relativeTime } from './time-text.ts';
 
@@ -30,11 +30,19 @@ Examples:
     )
     .action(async (options: FilterOptions & { limit: string }) => {
       const limit = limitOf(options);
-      const { items: found } = await withEngine(options, ({ signals }) =>
-        collect({ limit }, (page) => signals.list({ ...filterOf(options), ...page })),
-      );
-      printResult(options.json, { signals: found.map(signalJson) }, () =>
-        found.length === 0 ? ['No signals found.'] : signalTable(found, options.payload),
+      const { json, payload = false } = options;
+      await withEngine(options, ({ signals }) =>
+        printList({ json, limit }, (page) => signals.list({ ...filterOf(options), ...page }), {
+          name: 'signals',
+          jsonOf: signalJson,
+          head: [
+            ...['received', 'occurred', 'provider', 'connection', 'kind'],
+            ...(payload ? ['payload'] : []),
+          ],
+          cellsOf: (signal) => cellsOf(signal, payload),
+          ...(payload && { width: outputWidth() }),
+          empty: 'No signals found.',
+        }),
       );
     });
 
@@ -70,17 +78,15 @@ function filterOf({ connection, provider, kind }: FilterOptions) {
   return omitUndefined({ connectionId: connection, provider, kind });
 }
 
-function signalTable(signals: StoredSignal[], payload = false): string[] {
-  const head = ['received', 'occurred', 'provider', 'connection', 'kind', ...(payload ? ['payload'] : [])];
-  const rows = signals.map((signal) => [
+function cellsOf(signal: StoredSignal, withPayload: boolean): string[] {
+  return [
     relativeTime(signal.receivedAt),
     isoTime(signal.occurredAt) ?? '-',
     signal.provider,
     signal.connectionId,
     signal.kind,
-    ...(payload ? [JSON.stringify(signal.payload)] : []),
-  ]);
-  return table([head, ...rows], payload ? { width: outputWidth() } : {});
+    ...(withPayload ? [JSON.stringify(signal.payload)] : []),
+  ];
 }
 
 function tailLine(

@@ -80,15 +80,15 @@ export function createCredentialStore(context: CredentialsContext): Omit<Credent
 
     async create(input, note = {}) {
       const { provider, name } = input;
-      const owner = tenantOwner(context, input);
+      const owner = await tenantOwner(context, input);
       // As Postgres writes it: the id is authenticated (AAD).
       const tenantId = owner.tenantId.toLowerCase();
       requireText('provider', provider, 200);
       if (name !== undefined) requireText('name', name, 200);
       const secret = checkedSecret(input.secret);
+      const now = await db.now();
       const id = ports.newId();
       const sealed = vault.seal(contextOf({ tenantId, id }), secret);
-      const now = await db.now();
       const connector = connectors.get(provider);
       if (connector)
         await upsertProvider(db, now, { slug: provider, displayName: connector.name, authType: null });

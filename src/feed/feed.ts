@@ -141,13 +141,14 @@ export function createFeed({
       }
 
       async function takeOver(name: string, start: FeedPlace) {
+        const takenAt = await db.now();
         const id = ports.newId();
         const key = { tenantId: tenantId ?? caller.tenantId, name };
-        const now = () => new Date(ports.now());
         return {
-          ...(await takeConsumer(db, now(), key, id, feedCursor(start))),
+          ...(await takeConsumer(db, takenAt, key, id, feedCursor(start))),
           async save(reached: FeedPlace): Promise<void> {
-            if (!(await advanceConsumer(db, now(), key, id, feedCursor(reached))))
+            const now = new Date(ports.now());
+            if (!(await advanceConsumer(db, now, key, id, feedCursor(reached))))
               throw new SynclineError(
                 'CONFLICT',
                 `Consumer "${name}" was taken over by another reader, or was moved.`,

@@ -67,7 +67,6 @@ export function createApp(options: AppOptions): App {
   });
   const streams = createRequestLimit({
     total: limits.streams,
-    perHolder: limits.streamsPerCaller,
     resource: 'live streams and long polls',
   });
   const refusals = options.refusals ?? recordRefusals(syncline, log, signal);

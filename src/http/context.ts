@@ -49,7 +49,6 @@ export interface Limits {
   bodyMs: number;
   /** Live streams and long polls. */
   streams: number;
-  streamsPerCaller: number;
   bodyBytes: number;
   responsesBytes: number;
   formBytes: number;
@@ -90,7 +89,6 @@ export function limitsOf(config: Config['server']): Limits {
     perAddress: maxRequestsPerAddress,
     loopDelayMs: maxLoopDelayMs,
     streams: Math.ceil(maxConcurrentRequests / 2),
-    streamsPerCaller: Math.ceil(maxConcurrentRequests / 4),
   };
 }
 

@@ -67,7 +67,7 @@ export function createDatabaseClock(
     nowMs: () => {
       const virtual = ports.databaseTime();
       if (virtual) return virtual.getTime();
-      // No reading before `ready` or `start`.
+      // No reading before the first connection.
       return last ? Math.floor(last.timeMs + ports.monotonicMs() - last.monotonicMs) : ports.now();
     },
     isFresh: () =>

@@ -94,13 +94,13 @@ export function openDatabase(
   const schema = pg.escapeIdentifier(config.schema);
   const clock = createDatabaseClock(ports, onSkew);
   const isFilled = createLookupState();
-  let pool = openPool(config, onConnectionLost);
+  let pool = openPool(config, { clock, onConnectionLost });
   const onReplaced = new Set<() => void>();
 
   /** Otherwise each idle connection would time out in turn. */
   function replacePool(suspect: pg.Pool): void {
     if (pool !== suspect || suspect.ending) return;
-    pool = openPool(config, onConnectionLost);
+    pool = openPool(config, { clock, onConnectionLost });
     void suspect.end().catch(() => {});
     for (const notify of onReplaced) notify();
   }
@@ -207,7 +207,10 @@ export function openDatabase(
   return open(undefined);
 }
 
-function openPool(config: Config['database'], onConnectionLost: (error: Error) => void): pg.Pool {
+function openPool(
+  config: Config['database'],
+  { clock, onConnectionLost }: { clock: DatabaseClock } & Pick<OpenOptions, 'onConnectionLost'>,
+): pg.Pool {
   const pool = new pg.Pool({
     connectionString: config.url,
     max: config.poolSize,
@@ -216,11 +219,12 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     keepAlive: true,
-    onConnect: (client) => {
+    onConnect: async (client) => {
       // A checked-out client's query rejects anyway. On connect: the server may close the socket right after
       // authentication.
       client.on('error', () => {});
-      return openSession(client, sessionSettings, connectTimeoutMs);
+      // DB-6: so that every query, also the first, has a reading before it.
+      await clock.reading(() => openSession(client, sessionSettings, connectTimeoutMs));
     },
   });
   // Unhandled, it ends the process.

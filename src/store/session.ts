@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { type ClockRow, clockColumn } from './clock.ts';
 
 /**
  * DB-5: settings that change what a statement means, returns or waits for. Left to the operator:
@@ -50,6 +51,9 @@ const transactionTimeout = (isLocal: boolean) =>
   `CASE WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.>=) 170000
      THEN pg_catalog.set_config('transaction_timeout', '0', ${isLocal}) END`;
 
+/** A role may allow less than the next statement takes. Each statement has its own timeout. */
+const withoutTimeouts = `SET LOCAL statement_timeout = 0; SELECT ${transactionTimeout(true)}`;
+
 interface SessionKind {
   /** With other clients (transaction pooler). */
   isShared: boolean;
@@ -69,26 +73,39 @@ const kindOf = (client: pg.ClientBase): SessionKind =>
 /** A shared session keeps no state: transactions set it. */
 export const isShared = (client: pg.ClientBase): boolean => kindOf(client).isShared;
 
-/** Not on a shared session, where a pooler's backend keys differ from pg_backend_pid(). */
-export async function openSession(client: pg.ClientBase, extra: Settings, timeoutMs: number): Promise<void> {
+/**
+ * Not on a shared session, where a pooler's backend keys differ from pg_backend_pid(). Returns the
+ * database's time.
+ */
+export async function openSession(
+  client: pg.ClientBase,
+  extra: Settings,
+  timeoutMs: number,
+): Promise<number> {
   const settings = { ...sessionSettings, ...extra };
   const assigned = [...setConfigs(settings, false), transactionTimeout(false)];
   const { processID } = client as unknown as { processID: number | null };
   const statement: pg.QueryConfig & { query_timeout: number } = {
-    text: `SELECT NOT is_own AS "isShared", overrides AS "overridesReadOnly",
+    text: `BEGIN ISOLATION LEVEL READ COMMITTED, NOT DEFERRABLE; ${withoutTimeouts};
+     SELECT NOT is_own AS "isShared", overrides AS "overridesReadOnly",
        CASE WHEN is_own THEN ARRAY[${assigned.join(', ')}] END AS set,
        CASE WHEN is_own AND overrides
-         THEN pg_catalog.set_config('default_transaction_read_only', 'off', false) END AS writable
+         THEN pg_catalog.set_config('default_transaction_read_only', 'off', false) END AS writable,
+       ${clockColumn}
      FROM (SELECT pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) ${Number(processID ?? 0)} AS is_own,
        EXISTS (SELECT FROM pg_catalog.pg_settings
          WHERE name OPERATOR(pg_catalog.=) 'default_transaction_read_only'
          AND source OPERATOR(pg_catalog.=) ANY (ARRAY['database', 'user',
-           'database user'])) AS overrides) session`,
+           'database user'])) AS overrides) session; COMMIT`,
     query_timeout: timeoutMs,
   };
-  const { rows } = await client.query<Omit<SessionKind, 'settings'>>(statement);
-  const [kind] = rows;
-  if (kind) sessionKinds.set(client, { ...kind, settings: kind.isShared ? {} : settings });
+  const results: unknown = await client.query(statement);
+  const [session] = (results as pg.QueryResult<Omit<SessionKind, 'settings'> & ClockRow>[]).slice(-2);
+  const row = session?.rows[0];
+  if (!row) throw new Error('The statement that opens a session returned no row.');
+  const { isShared, overridesReadOnly } = row;
+  sessionKinds.set(client, { isShared, overridesReadOnly, settings: isShared ? {} : settings });
+  return row.now_ms;
 }
 
 /** Returns one row with `columns`. */
@@ -101,10 +118,10 @@ export function beginText(
   const { isShared, overridesReadOnly, settings: applied } = kindOf(client);
   const access = isReadOnly ? ', READ ONLY' : overridesReadOnly ? ', READ WRITE' : '';
   const begin = `BEGIN ISOLATION LEVEL READ COMMITTED${access}, NOT DEFERRABLE`;
+  const timeouts = isShared ? `; ${withoutTimeouts}` : '';
   const writable = overridesReadOnly ? { default_transaction_read_only: 'off' } : {};
   const required: Settings = isShared ? { ...sessionSettings, ...writable, ...settings } : settings;
   const changed = Object.entries(required).filter(([name, value]) => applied[name] !== value);
-  const timeout = isShared ? [transactionTimeout(true)] : [];
-  const selected = [...setConfigs(Object.fromEntries(changed), true), ...timeout, ...columns];
-  return `${begin}; SELECT ${selected.join(', ')}`;
+  const selected = [...setConfigs(Object.fromEntries(changed), true), ...columns];
+  return `${begin}${timeouts}; SELECT ${selected.join(', ')}`;
 }

@@ -30,6 +30,19 @@ const parsed = (stdout: string) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('syncline signals list', () => {
+  it('signals list: joins pages into one document; without signals the list is empty', async () => {
+    const connection = await database.connect();
+    expect(await run('signals', 'list', '--json')).toMatchObject({ code: 0, stdout: '{"signals":[]}\n' });
+    await sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+       SELECT $1, 'github', $2, 'issue.opened', now(), '{}' FROM generate_series(1, 250)`,
+      [tenant, connection],
+    );
+    const { signals } = await json<{ signals: { id: string }[] }>('signals', 'list', '--limit', '220');
+    const newest = await sql<{ id: string }>('SELECT id FROM signals ORDER BY id DESC LIMIT 220');
+    expect(signals.map(({ id }) => id)).toEqual(newest.map(({ id }) => id));
+  });
+
   it('signals list: applies filters and prints payloads', async () => {
     const [one, other] = [await database.connect(), await database.connect()];
     const id = await store(one, 'issue.opened', { title: hostile });

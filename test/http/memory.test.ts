@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { tenant, useDatabase } from '../support/database.ts';
-import { startCli } from '../support/process.ts';
+import { runCliProcess, startCli } from '../support/process.ts';
 import { sized } from '../support/size.ts';
 import { type Answer, call } from './service.ts';
 
@@ -38,15 +38,35 @@ async function startWithSmallHeap(): Promise<(path: string) => Promise<Answer>> 
   };
 }
 
+/** Payloads of 780 kB. */
+async function storeLarge(count: number): Promise<void> {
+  const connection = await database.connect();
+  for (let batch = 0; batch < count / 20; batch++)
+    await sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+       SELECT $1, 'github', $2, 'opened', now(), jsonb_build_object('text', repeat($3, 1560)) FROM generate_series(1, 20)`,
+      [tenant, connection, randomBytes(250).toString('hex')],
+    );
+}
+
 describe('memory is bounded in bytes', () => {
+  it.each([['--json'], ['--payload']])(
+    'memory: `signals list %s` over payloads of 780 kB fits in a small heap',
+    async (option) => {
+      // As parsed values and as text in one piece, they exceed the heap.
+      await storeLarge(200);
+      const { code, stdout, stderr } = await runCliProcess(['signals', 'list', '--limit', '200', option], {
+        env: { SYNCLINE_DATABASE_URL: database.url, NODE_OPTIONS: '--max-old-space-size=96' },
+      });
+      expect([code, stderr]).toEqual([0, '']);
+      const lines = stdout.trimEnd().split('\n');
+      const signals: unknown[] = option === '--json' ? JSON.parse(stdout).signals : lines.slice(1);
+      expect(signals).toHaveLength(200);
+    },
+  );
+
   it('memory: concurrent feed reads over payloads of 780 kB fit in a small heap', async () => {
-    const connection = await database.connect();
-    for (let batch = 0; batch < payloads / 20; batch++)
-      await sql(
-        `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
-         SELECT $1, 'github', $2, 'opened', now(), jsonb_build_object('text', repeat($3, 1560)) FROM generate_series(1, 20)`,
-        [tenant, connection, randomBytes(250).toString('hex')],
-      );
+    await storeLarge(payloads);
     const expected = await sql<{ id: string }>(
       'SELECT s.id FROM signals s JOIN feed f USING (batch) ORDER BY f.position, s.tenant_id, s.id',
     );

@@ -221,6 +221,31 @@ describe('fairness', () => {
     expect([[200], [200, 503], [503]]).toContainEqual(statusesOf(admitted));
   });
 
+  it('fairness: a third caller reads the feed while two hold all polls they may', async () => {
+    const service = await startReady({ engine: { server: { maxConcurrentRequests: 16 } } });
+    const keys = await Promise.all(
+      ['first', 'second', 'third'].map(async (name) => {
+        const { id } = await service.syncline.tenants.create({ name });
+        return (await service.syncline.keys.create({ name, tenantId: id })).key;
+      }),
+    );
+    for (const key of keys.slice(0, 2)) {
+      const statuses: string[] = [];
+      for (let i = 0; i < 8; i++) {
+        const { hostname, port } = new URL(service.url);
+        const socket = connectTo(Number(port), hostname);
+        sockets.push(socket);
+        socket.on('error', () => {});
+        socket.on('data', (chunk) => statuses.push(chunk.toString().slice(9, 12)));
+        socket.write(
+          `GET /v1/signals/feed?after=latest&wait=30 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n\r\n`,
+        );
+      }
+      await until('its share is used up', () => statuses.some((status) => status !== '200'));
+    }
+    expect((await service.call('/v1/signals/feed', { key: keys[2] })).status).toBe(200);
+  });
+
   it('fairness: requests leave the engine enough database connections to run a job', async () => {
     const service = await startReady({ engine: { executor: { pollIntervalMs: 50 } } });
     const connection = await database.connect();

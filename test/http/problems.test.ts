@@ -311,7 +311,7 @@ describe('limits', () => {
   });
 
   test('limits: concurrent requests and long polls have separate limits', async () => {
-    const { call } = await startService(db, { limits: { requests: 1, streams: 2, streamsPerCaller: 1 } });
+    const { call } = await startService(db, { limits: { requests: 1, streams: 2 } });
     const waiting = call('/v1/signals/feed?after=latest&wait=30');
     let second = await call('/v1/signals/feed?after=latest');
     await until('the first request waits', async () => {

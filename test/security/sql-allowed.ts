@@ -67,6 +67,7 @@ export const allowed: Record<string, Record<string, string>> = {
     'Number(processID ?? 0)': 'a number',
     access: 'one of three literals of this file',
     begin: 'see access',
+    timeouts: 'one of two literals of this file',
     "selected.join(', ')": 'settings, see name and value, and literal columns of callers',
     "assigned.join(', ')": 'settings, see name and value',
   },

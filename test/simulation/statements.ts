@@ -1,8 +1,8 @@
 /** Names of the engine's statements, by their first words. */
 export const kinds: readonly [name: string, text: RegExp][] = [
+  ['open session', /^BEGIN[\s\S]+SELECT NOT is_own/],
   ['begin', /^BEGIN/],
   ['read clock', /^SELECT pg_catalog\.floor/],
-  ['open session', /^SELECT NOT is_own/],
   ['commit', /^COMMIT/],
   ['rollback', /^ROLLBACK/],
   ['heartbeat', /^WITH renewed/],

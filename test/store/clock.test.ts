@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { defineConnector, type Ports } from '../../src/index.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { createDatabaseClock } from '../../src/store/clock.ts';
+import { newKey } from '../credentials/handles.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 
@@ -98,13 +99,41 @@ describe('a process whose clock is 400 days ahead', () => {
     expect(expiresAt.getTime()).toBeLessThan(Date.now() + 2 * dayMs);
   });
 
-  it('DB-6: IDs sort among those of other processes', async () => {
-    const ahead = database.engine({ ports });
-    await ahead.ready();
-    const { id } = await ahead.tenants.create({ name: 'first' });
-    const idMs = Number.parseInt(id.replace('-', '').slice(0, 12), 16);
-    // The time is its prefix, so a clock ahead would sort it after all others.
-    expect(idMs).toBeLessThan(Date.now() + dayMs);
+  it('DB-6: IDs sort among those of other processes, also before the engine starts', async () => {
+    const ids = [
+      (await database.engine({ ports }).tenants.create({ name: 'first' })).id,
+      (await database.engine({ ports }).connections.create({ tenantName: 'second', provider: 'github' }))
+        .tenantId,
+      (
+        await database.engine({ ports, credentials: { keys: [newKey()] } }).credentials.create({
+          tenantId: tenant,
+          provider: 'github',
+          secret: { type: 'api_key', key: 'secret' },
+        })
+      ).id,
+    ];
+    // The time is the prefix, so a clock ahead would sort them after all others.
+    for (const id of ids)
+      expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBeLessThan(Date.now() + dayMs);
+  });
+
+  it('DB-6: deliveries are verified by the database clock, also before the engine starts', async () => {
+    const times: number[] = [];
+    const hooked = defineConnector({
+      provider: 'github',
+      name: 'GitHub',
+      sync: async () => ({ signals: [] }),
+      webhook: {
+        secret: 'a secret of sixteen',
+        verify: (_delivery, _secret, nowMs) => times.push(nowMs) > 0,
+      },
+    });
+    const connection = await database.connect();
+    const { webhooks } = database.engine({ ports, connectors: [hooked] });
+    const delivery = { method: 'POST', headers: {}, body: Buffer.from('{}') };
+    expect((await webhooks.deliver('github', connection, delivery)).verified).toBe(true);
+    expect(times).toHaveLength(1);
+    expect(times[0]).toBeLessThan(Date.now() + dayMs);
   });
 
   it('DB-6: the lease ends by the database clock; the skew is logged once, stored and reported by doctor', async () => {

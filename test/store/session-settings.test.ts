@@ -229,6 +229,20 @@ describe('DB-5: sessions and transactions', () => {
   });
 });
 
+describe('DB-5: timeouts of the role', () => {
+  it('DB-5: a statement_timeout of 1 ms applies to no statement', async () => {
+    await database.empty();
+    const url = await urlWithSettings({ statement_timeout: `'1ms'` });
+    const engine = database.engine({ database: { url }, connectors: [pages], credentials: { keys: [key] } });
+    await engine.migrate();
+    const { id } = await engine.connections.create({ tenantId: tenant, provider: 'github' });
+    await engine.start();
+    await engine.connections.trigger(id);
+    await engine.stop();
+    expect((await database.engine({ database: { url } }).doctor()).outcome).not.toBe('unknown');
+  });
+});
+
 describe('DB-5: unsuitable databases', () => {
   const name = `latin_${randomUUID().replaceAll('-', '')}`;
   afterAll(() => sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));

@@ -66,7 +66,7 @@ export function createConnections({
     ...control,
 
     async create(input, note = {}) {
-      const owner = tenantOwner(shared, input);
+      const owner = await tenantOwner(shared, input);
       requireText('provider', input.provider, 200);
       if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
       requireOnlyOne(input.intervalSeconds, input.schedule);
