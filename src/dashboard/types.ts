@@ -1,5 +1,6 @@
-import type { listJson, ProblemBody } from '../http/index.ts';
+import type { ProblemBody } from '../http/index.ts';
 import type {
+  Page as ApiPage,
   attentionJson,
   auditEventJson,
   bulkActions,
@@ -9,6 +10,7 @@ import type {
   cursorJson,
   deletionJson,
   explanationJson,
+  Json,
   jobDetailJson,
   jobJson,
   keyJson,
@@ -26,7 +28,9 @@ import type {
 
 /** From the API's models. Times are ISO 8601 in UTC. */
 
-export type Page<Item> = ReturnType<typeof listJson<unknown, Item>>;
+export interface Page<Item> extends Omit<Json<ApiPage<never>>, 'items'> {
+  items: Item[];
+}
 
 /** Also failures without a problem document. */
 export interface Problem extends Omit<ProblemBody, 'type' | 'code'> {

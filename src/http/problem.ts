@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { z } from '@hono/zod-openapi';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
+import { z } from 'zod';
 import { describeError, refusalMessage, SynclineError, type SynclineErrorCode } from '../contract/errors.ts';
 import { briefError } from '../platform/log.ts';
 
@@ -52,22 +52,22 @@ const titles: Record<ProblemCode, string> = {
 };
 
 /** RFC 9457. Clients match on `code`; texts may change. */
-export const problemSchema = z
+export const problemModel = z
   .object({
-    type: z.string().openapi({ example: 'urn:problem-type:syncline:not-found' }),
-    title: z.string().openapi({ example: 'Not found' }),
-    status: z.int().openapi({ example: 404 }),
-    detail: z.string().openapi({ example: 'There is no connection 0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f.' }),
-    code: z.enum(Object.keys(defaultStatus) as ProblemCode[]).openapi({ example: 'NOT_FOUND' }),
-    hint: z.string().optional().openapi({ description: 'How to fix it.' }),
-    instance: z.string().optional().openapi({ description: 'Id of an unexpected error in the service log.' }),
+    type: z.string().meta({ example: 'urn:problem-type:syncline:not-found' }),
+    title: z.string().meta({ example: 'Not found' }),
+    status: z.int().meta({ example: 404 }),
+    detail: z.string().meta({ example: 'There is no connection 0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f.' }),
+    code: z.enum(Object.keys(defaultStatus) as ProblemCode[]).meta({ example: 'NOT_FOUND' }),
+    hint: z.string().optional().meta({ description: 'How to fix it.' }),
+    instance: z.string().optional().meta({ description: 'Id of an unexpected error in the service log.' }),
     errors: z
       .array(z.object({ field: z.string(), value: z.string().optional(), message: z.string() }))
       .optional()
-      .openapi({ description: 'All invalid fields.' }),
+      .meta({ description: 'All invalid fields.' }),
   })
-  .openapi('Problem');
-export interface ProblemBody extends z.output<typeof problemSchema> {}
+  .meta({ id: 'Problem' });
+export interface ProblemBody extends z.output<typeof problemModel> {}
 export type FieldProblem = NonNullable<ProblemBody['errors']>[number];
 
 interface ProblemDetails {

@@ -1,5 +1,8 @@
 import type { z } from '@hono/zod-openapi';
-import { problemSchema } from './problem.ts';
+import { schemaOf } from './model-schema.ts';
+import { problemModel } from './problem.ts';
+
+const problemSchema = schemaOf({ schema: problemModel });
 
 const meanings = {
   400: 'Invalid request; `errors` lists the invalid fields.',

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { fine, firstOf, get, type HttpCase, invalid, notFound, send } from './http-case.ts';
+import { fine, firstOf, get, type HttpCase, invalid, notFound, providerNotFound, send } from './http-case.ts';
 import { nestedText } from './odd-values.ts';
 
 const notJson = /The body is not valid JSON/;
@@ -129,7 +129,7 @@ export const bodyCases: readonly HttpCase[] = [
   {
     name: 'a connection with provider __proto__',
     build: createWith({ provider: '__proto__' }),
-    expected: notFound,
+    expected: providerNotFound,
   },
   {
     name: 'a connection for another tenant',

@@ -37,6 +37,7 @@ export const invalid = (body: RegExp, field?: string): Expected => ({
   ...(field !== undefined && { field }),
 });
 export const notFound: Expected = { status: 404, code: 'NOT_FOUND' };
+export const providerNotFound: Expected = { status: 404, code: 'PROVIDER_NOT_FOUND' };
 export const forbidden: Expected = { status: 403, code: 'FORBIDDEN' };
 export const unauthenticated: Expected = { status: 401, code: 'UNAUTHENTICATED' };
 export const fine = (body?: RegExp): Expected => ({ status: 200, ...(body && { body }) });

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
-import type { DemoProviders } from '../demo-providers.ts';
+import type { DemoProviderList, DemoProviders } from '../demo-providers.ts';
 import { Problem } from '../problem.ts';
 
 const change = z.strictObject({ broken: z.boolean() });
@@ -25,8 +25,6 @@ export function demoRoutes(app: App, providers: DemoProviders): void {
   });
 }
 
-export type DemoProviderList = ReturnType<typeof listed>;
-
-const listed = (providers: DemoProviders) => ({
+const listed = (providers: DemoProviders): DemoProviderList => ({
   items: providers.list().map(({ slug, name, isBroken }) => ({ slug, name, broken: isBroken })),
 });
