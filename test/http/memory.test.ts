@@ -116,4 +116,29 @@ describe('memory is bounded in bytes', () => {
       expect(new Set(seen).size).toBe(2 * events);
     }
   });
+
+  it.each([
+    ['token', '[hidden]'],
+    ['mode', 'shown'],
+  ])(
+    'memory: a page of connections with many JSON values and a config field "%s" fits in a small heap',
+    async (name, expected) => {
+      const count = 64;
+      const values = JSON.stringify(Array.from({ length: 16_000 }, () => ({})));
+      await sql(
+        `INSERT INTO connections (id, tenant_id, provider_slug, status, config, metadata)
+       SELECT gen_random_uuid(), $1, 'github', 'paused', jsonb_build_object('list', $2::jsonb, $3::text, 'shown'),
+         jsonb_build_object('sync', jsonb_build_object('cursor', $2::jsonb)) FROM generate_series(1, $4)`,
+        [tenant, values, name, count],
+      );
+      const get = await startWithSmallHeap();
+      const { status, body } = await get('/v1/connections?limit=100');
+      expect(status).toBe(200);
+      expect(body.items).toHaveLength(count);
+      for (const { config, cursor } of body.items) {
+        expect(config).toMatchObject({ [name]: expected });
+        expect(cursor).toHaveLength(16_000);
+      }
+    },
+  );
 });
