@@ -43,7 +43,7 @@ export interface ApiContext {
   vault: Vault;
   reader: FeedReader;
   watch: FeedWatch;
-  /** Converts stored JSON: payloads, job cursors, event details. */
+  /** Converts stored JSON: payloads, configs, cursors, event details. */
   json: ReadJson;
   continueDeletions: () => void;
   /** Aborts when the instance stops. */

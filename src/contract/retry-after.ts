@@ -44,3 +44,10 @@ export type Wait = number | string | null | undefined;
 export function hintSeconds(wait: Wait, nowMs: number): number | undefined {
   return typeof wait === 'string' ? secondsUntil(wait, nowMs) : (wait ?? undefined);
 }
+
+/** Empty text is an absent header. */
+export function unreadableHint(wait: Wait): string | undefined {
+  if (typeof wait !== 'string' || wait.trim() === '' || secondsUntil(wait, 0) !== undefined) return undefined;
+  const expected = 'a number of seconds or an HTTP date';
+  return `retryAfterSeconds must be ${expected}, got "${wait.slice(0, 200)}"; it is ignored`;
+}

@@ -2,7 +2,7 @@ import type { IntervalBounds } from '../schedule/interval.ts';
 import {
   type InvalidField,
   invalidField,
-  readSyncMetadata,
+  readSyncTexts,
   type SyncMetadata,
 } from '../schedule/sync-metadata.ts';
 import { readTimetable, type Timetable } from '../schedule/timetable.ts';
@@ -53,28 +53,10 @@ export async function takeDue(
 }
 
 function readRow(row: DueRow, bounds: IntervalBounds): Pick<DueConnection, 'sync' | 'timetable'> {
-  const sync = readSyncMetadata(
-    {
-      interval_seconds: fromJson(row.interval_seconds),
-      next_run_at: fromJson(row.next_run_at),
-      first_activated_at: fromJson(row.first_activated_at),
-      last_jitter_seconds: fromJson(row.last_jitter_seconds),
-    },
-    bounds,
-  );
+  const sync = readSyncTexts(row, bounds);
   const { timetable, invalid: schedule } = readTimetable(row.schedule);
   const more = [wrongShape(row), schedule].filter((field) => field !== undefined);
   return { sync: more.length > 0 ? { ...sync, invalid: [...more, ...sync.invalid] } : sync, timetable };
-}
-
-/** Truncated JSON fails validation as text. */
-function fromJson(text: string | null): unknown {
-  if (text === null) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 function wrongShape({ metadata_type, sync_type }: DueRow): InvalidField | undefined {

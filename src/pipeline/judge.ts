@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../contract/errors.ts';
-import { hintSeconds } from '../contract/retry-after.ts';
+import { hintSeconds, unreadableHint } from '../contract/retry-after.ts';
 import { type BackoffPolicy, backoffSeconds, pageSeconds, parkedSeconds } from '../schedule/backoff.ts';
 import type { FollowUp } from '../store/settlements.ts';
 import { formatInstant } from '../values/instant.ts';
@@ -49,8 +49,15 @@ export function judge(job: ClaimedJob, end: RunEnd, circumstances: Circumstances
 const nothing = { signals: [], cursor: null, retryAfter: null, needsAuth: false };
 
 function judgePage(job: ClaimedJob, page: Page, circumstances: Circumstances): Verdict {
-  const { signals, nextCursor, hasMore } = page;
-  const verdict: Verdict = { ...nothing, outcome: 'succeeded', signals, cursor: nextCursor ?? null };
+  const { signals, nextCursor, hasMore, retryAfterSeconds } = page;
+  const warning = unreadableHint(retryAfterSeconds);
+  const verdict: Verdict = {
+    ...nothing,
+    outcome: 'succeeded',
+    signals,
+    cursor: nextCursor ?? null,
+    ...(warning && { warning }),
+  };
   if (!hasMore) return verdict;
   const problem = endlessWalk(job, page);
   if (problem) return { ...verdict, warning: problem };
@@ -126,14 +133,10 @@ const noHint: Hint = { hint: undefined, isParked: false };
 function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
   try {
     const value = thrown.retryAfterSeconds;
-    const hint = hintSeconds(value, nowMs);
-    const isUnreadable = typeof value === 'string' && value.trim() !== '' && hint === undefined;
-    const expected = 'a number of seconds or an HTTP date';
-    const warning = `retryAfterSeconds must be ${expected}, got "${value}"; it is ignored`;
     return {
-      hint,
+      hint: hintSeconds(value, nowMs),
       isParked: thrown.parked === true,
-      ...(isUnreadable && { warning: warning.slice(0, 300) }),
+      warning: unreadableHint(value),
     };
   } catch {
     return noHint;

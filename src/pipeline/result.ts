@@ -3,7 +3,7 @@ import { types } from 'node:util';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Connector, SignalSchemas } from '../contract/connector.ts';
 import { describeError, refusalMessage } from '../contract/errors.ts';
-import { secondsUntil, type Wait } from '../contract/retry-after.ts';
+import type { Wait } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
 import { isCalendarDay } from '../values/instant.ts';
 import { isObject } from '../values/is-object.ts';
@@ -50,7 +50,7 @@ export async function checkResult(result: unknown, connector: Connector): Promis
     throw tooLarge('signals', `${count} signals`, `${maxResult.signals}`, smallerPages);
   if (hasMore !== undefined && typeof hasMore !== 'boolean') throw wrong('hasMore', hasMore, 'true or false');
   if (!isWait(retryAfterSeconds))
-    throw wrong('retryAfterSeconds', retryAfterSeconds, 'a number of seconds, 0 or more, or an HTTP date');
+    throw wrong('retryAfterSeconds', retryAfterSeconds, 'a number of seconds, 0 or more, or text');
 
   const page: Page = {
     signals: [],
@@ -70,11 +70,10 @@ export async function checkResult(result: unknown, connector: Connector): Promis
   return page;
 }
 
+/** Any text: a provider's unreadable header must not block the page. */
 function isWait(value: unknown): value is Wait {
-  if (value === undefined || value === null) return true;
-  return typeof value === 'string'
-    ? secondsUntil(value, 0) !== undefined
-    : typeof value === 'number' && value >= 0;
+  if (value === undefined || value === null || typeof value === 'string') return true;
+  return typeof value === 'number' && value >= 0;
 }
 
 const smallerPages = ' Return smaller pages with hasMore.';

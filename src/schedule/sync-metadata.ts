@@ -10,6 +10,9 @@ export interface RawSync {
   last_jitter_seconds?: unknown;
 }
 
+/** JSON text, truncated: any writer may have set these. */
+export type SyncTexts = Record<keyof RawSync, string | null>;
+
 export function syncOf(metadata: unknown): Record<string, unknown> {
   const sync = isObject(metadata) ? metadata['sync'] : undefined;
   return isObject(sync) ? sync : {};
@@ -59,6 +62,28 @@ export function readSyncMetadata(sync: RawSync, bounds: IntervalBounds): SyncMet
     lastJitterSeconds: read('last_jitter_seconds', wholeSeconds, 'a whole number of seconds, 0 or more'),
     invalid,
   };
+}
+
+export function readSyncTexts(texts: SyncTexts, bounds: IntervalBounds): SyncMetadata {
+  return readSyncMetadata(
+    {
+      interval_seconds: parseTruncated(texts.interval_seconds),
+      next_run_at: parseTruncated(texts.next_run_at),
+      first_activated_at: parseTruncated(texts.first_activated_at),
+      last_jitter_seconds: parseTruncated(texts.last_jitter_seconds),
+    },
+    bounds,
+  );
+}
+
+/** Truncated JSON fails validation as text. */
+export function parseTruncated(text: string | null): unknown {
+  if (text === null) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 export function allowedInterval({ maxOverriddenIntervalSeconds }: IntervalBounds): string {

@@ -78,7 +78,8 @@ export interface AttemptRow {
   started_at: Date;
   ended_at: Date;
   retry_after: Date | null;
-  error: unknown;
+  /** JSON text. */
+  error: string | null;
   log: LogLine[] | null;
 }
 
@@ -89,7 +90,7 @@ const attemptsPage = withinBytes(
   { columns: ['error', 'log'], order: 'p.ended_at DESC, p.claim_id DESC', above: ':limit' },
 );
 const findAttemptsSql = sql<AttemptRow>`
-  SELECT number, claim_id, outcome, started_at, ended_at, retry_after, error, log
+  SELECT number, claim_id, outcome, started_at, ended_at, retry_after, error::text AS error, log
   FROM ${attemptsPage} a ORDER BY number`;
 
 /** Omits the oldest errors and logs beyond a page. */

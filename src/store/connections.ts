@@ -1,12 +1,13 @@
 import type { ConnectionStatus } from '../contract/states.ts';
+import type { SyncTexts } from '../schedule/sync-metadata.ts';
 import { notFound, providerNotFound } from '../values/arguments.ts';
 import { maxNameLength, maxScheduleLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
 import { sql, unnest } from './sql.ts';
 
-/** Locked. Sync fields are JSON text, truncated. */
-export interface DueRow {
+/** Locked. */
+export interface DueRow extends SyncTexts {
   id: string;
   due_at: string;
   is_overdue: boolean;
@@ -16,10 +17,6 @@ export interface DueRow {
   last_ended_ms: number | null;
   metadata_type: string | null;
   sync_type: string | null;
-  interval_seconds: string | null;
-  next_run_at: string | null;
-  first_activated_at: string | null;
-  last_jitter_seconds: string | null;
   schedule: string | null;
   /** Since schema version 12; before, the column is generated. */
   writes_due_at: boolean;
@@ -28,6 +25,10 @@ export interface DueRow {
 /** An invalid value may be a megabyte. */
 const fieldLength = 80;
 
+const syncColumns = ['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds']
+  .map((field) => `left((c.metadata #> '{sync,${field}}')::text, ${fieldLength}) AS ${field}`)
+  .join(', ');
+
 export type DuePosition = Pick<DueRow, 'due_at' | 'id'>;
 
 const lockDueSql = sql<DueRow>`
@@ -35,10 +36,7 @@ const lockDueSql = sql<DueRow>`
     extract(epoch FROM created_at)::float8 * 1000 AS created_ms,
     extract(epoch FROM last_incremental_ended_at)::float8 * 1000 AS last_ended_ms,
     jsonb_typeof(metadata) AS metadata_type, jsonb_typeof(metadata -> 'sync') AS sync_type,
-    left((metadata #> '{sync,interval_seconds}')::text, ${fieldLength}) AS interval_seconds,
-    left((metadata #> '{sync,next_run_at}')::text, ${fieldLength}) AS next_run_at,
-    left((metadata #> '{sync,first_activated_at}')::text, ${fieldLength}) AS first_activated_at,
-    left((metadata #> '{sync,last_jitter_seconds}')::text, ${fieldLength}) AS last_jitter_seconds,
+    ${syncColumns},
     left(schedule::text, ${maxScheduleLength}) AS schedule,
     -- Until COMMIT, the lock on the table keeps a migration from changing it.
     (SELECT max(version) >= 12 FROM :schema.schema_migrations) AS writes_due_at
@@ -125,15 +123,17 @@ export async function setWaiting(tx: Queryable, ids: string[]): Promise<void> {
   await setWaitingSql.all(tx, { ids });
 }
 
-export interface ConnectionRow {
+export interface ConnectionRow extends SyncTexts {
   id: string;
   tenant_id: string;
   provider_slug: string;
   external_id: string | null;
   credential_id: string | null;
   status: ConnectionStatus;
-  metadata: unknown;
-  config: unknown;
+  /** JSON text. */
+  cursor: string | null;
+  /** JSON text. */
+  config: string;
   /** JSON text, truncated. */
   schedule: string | null;
   created_at: Date;
@@ -148,8 +148,9 @@ export interface ConnectionRow {
   pending_at: Date | null;
 }
 
-const ownColumns = `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata,
-  c.config, left(c.schedule::text, ${maxScheduleLength}) AS schedule, c.created_at, c.updated_at,
+const ownColumns = `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status,
+  ${syncColumns}, (c.metadata #> '{sync,cursor}')::text AS cursor, c.config::text AS config,
+  left(c.schedule::text, ${maxScheduleLength}) AS schedule, c.created_at, c.updated_at,
   c.last_incremental_ended_at, c.failing_since, c.failure, c.deleting_since`;
 
 export const connectionColumns = `${ownColumns},

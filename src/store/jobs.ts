@@ -123,20 +123,21 @@ export interface JobRow {
   connection_name: string | null;
 }
 
-/** Cursors are JSON text. */
-export interface JobWithCursors extends JobRow {
+/** Error and cursors are JSON text. */
+export interface JobWithCursors extends Omit<JobRow, 'error'> {
+  error: string | null;
   cursor: string | null;
   next_cursor: string | null;
 }
 
 const jobColumns = `j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.status, j.priority,
-  j.attempts, j.scheduled_at, j.retry_after, j.started_at, j.finished_at, j.error, j.created_at, j.updated_at,
+  j.attempts, j.scheduled_at, j.retry_after, j.started_at, j.finished_at, j.created_at, j.updated_at,
   j.process_id, j.claim_id, j.blocked, j.signal_count,
   (SELECT left(c.external_id, ${maxNameLength}) FROM :schema.connections c
    WHERE c.id = j.connection_id) AS connection_name`;
 
 export const jobColumnsWithCursors = `${jobColumns},
-  j.cursor::text AS cursor, j.next_cursor::text AS next_cursor`;
+  j.error::text AS error, j.cursor::text AS cursor, j.next_cursor::text AS next_cursor`;
 
 type JobLock = '' | 'FOR UPDATE';
 
@@ -151,7 +152,7 @@ export function findJob(db: Queryable, id: string, lock: JobLock = ''): Promise<
 }
 
 const pendingOf = `
-  SELECT ${jobColumns} FROM :scope.sync_jobs j
+  SELECT ${jobColumns}, j.error FROM :scope.sync_jobs j
   WHERE connection_id = :connectionId AND status IN ('queued', 'running')
   ORDER BY status DESC, priority DESC, scheduled_at`;
 const pendingJobsSql = {
@@ -165,7 +166,7 @@ export function pendingJobs(db: Queryable, connectionId: string, lock: JobLock =
 }
 
 const endedJobsSql = sql<JobRow>`
-  SELECT ${jobColumns} FROM :scope.sync_jobs j
+  SELECT ${jobColumns}, j.error FROM :scope.sync_jobs j
   WHERE connection_id = :connectionId AND status IN ('succeeded', 'failed', 'cancelled', 'completed')
   ORDER BY coalesce(finished_at, updated_at) DESC LIMIT :limit`;
 

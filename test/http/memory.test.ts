@@ -14,6 +14,9 @@ beforeEach(() => database.empty());
 const readers = sized(6, 3);
 const payloads = sized(100, 60);
 const events = sized(101, 51);
+/** Parsed, 20 times the text. */
+const manyValues = JSON.stringify(Array.from({ length: 16_000 }, () => ({})));
+const rows = 64;
 
 /** Starts the service in a process with a 128 MB heap; the result retries requests that get 503. */
 async function startWithSmallHeap(): Promise<(path: string) => Promise<Answer>> {
@@ -115,5 +118,45 @@ describe('memory is bounded in bytes', () => {
       expect(seen).toHaveLength(2 * events);
       expect(new Set(seen).size).toBe(2 * events);
     }
+  });
+
+  it.each([
+    ['token', '[hidden]'],
+    ['mode', 'shown'],
+  ])(
+    'memory: a page of connections with many JSON values and a config field "%s" fits in a small heap',
+    async (name, expected) => {
+      await sql(
+        `INSERT INTO connections (id, tenant_id, provider_slug, status, config, metadata)
+       SELECT gen_random_uuid(), $1, 'github', 'paused', jsonb_build_object('list', $2::jsonb, $3::text, 'shown'),
+         jsonb_build_object('sync', jsonb_build_object('cursor', $2::jsonb)) FROM generate_series(1, $4)`,
+        [tenant, manyValues, name, rows],
+      );
+      const get = await startWithSmallHeap();
+      const { status, body } = await get('/v1/connections?limit=100');
+      expect(status).toBe(200);
+      expect(body.items).toHaveLength(rows);
+      for (const { config, cursor } of body.items) {
+        expect(config).toMatchObject({ [name]: expected });
+        expect(cursor).toHaveLength(16_000);
+      }
+    },
+  );
+
+  it('memory: a page of jobs with many JSON values in errors fits in a small heap', async () => {
+    const connection = await database.connect();
+    await sql(
+      `INSERT INTO sync_jobs (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, finished_at, error)
+       SELECT gen_random_uuid(), $1, 'github', $2, 'incremental', 'failed', now(), now(),
+         jsonb_build_object('kind', 'permanent', 'message', 'refused', 'one', $3::jsonb, 'two', $3::jsonb)
+       FROM generate_series(1, $4)`,
+      [tenant, connection, manyValues, rows],
+    );
+    const get = await startWithSmallHeap();
+    const { status, body } = await get('/v1/jobs?limit=100');
+    expect(status).toBe(200);
+    expect(body.items).toHaveLength(rows);
+    for (const { error } of body.items)
+      expect(error).toMatchObject({ kind: 'permanent', message: 'refused' });
   });
 });

@@ -457,11 +457,19 @@ describe('EXE-7: retryAfterSeconds of a page delays the next page', () => {
     ['an HTTP date', 'Wed, 01 Jan 2025 12:01:00 GMT', later(60)],
     ['a date that has passed', 'Wed, 01 Jan 2025 11:00:00 GMT', null],
     ['null', null, null],
+    ['empty text', '', null],
   ])('EXE-7: retryAfterSeconds of a page may be the value of a header: %s', async (_, text, until) => {
     await job(await connect());
     await drain(limited(text).paged, exact);
     const next = await waiting();
     expect(next?.retry_after ?? null).toEqual(until);
+  });
+
+  it('EXE-7: an unreadable retryAfterSeconds of a page is ignored with a warning', async () => {
+    await job(await connect());
+    const { totals, warnings } = await drain(limited('soon').paged);
+    expect(totals).toMatchObject({ claimed: 2, succeeded: 2, requeued: 0, signals: 2 });
+    expect(warnings.filter((warning) => /got "soon"; it is ignored/.test(warning))).toHaveLength(2);
   });
 
   it('EXE-7: the pause is at most a week, plus jitter', async () => {

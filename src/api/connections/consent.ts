@@ -1,5 +1,5 @@
 import type { Connector } from '../../contract/connector.ts';
-import { syncOf } from '../../schedule/sync-metadata.ts';
+import { parseTruncated } from '../../schedule/sync-metadata.ts';
 import type { LockedConnection } from '../../store/connections.ts';
 import { parseInstant } from '../../values/instant.ts';
 
@@ -11,4 +11,4 @@ export const waitsForConsent = (row: LockedConnection, connector: Connector | un
   needsCredential(connector) &&
   row.credential_id === null &&
   row.last_incremental_ended_at === null &&
-  parseInstant(syncOf(row.metadata)['first_activated_at']) === undefined;
+  parseInstant(parseTruncated(row.first_activated_at)) === undefined;

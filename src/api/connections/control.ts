@@ -9,7 +9,7 @@ import { retryLockTimeouts } from '../../credentials/index.ts';
 import { requirePriority, syncNow, triggerPriority } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
 import { deleteBatch, deletionBatch, deletionOf } from '../../runtime/index.ts';
-import { readSyncMetadata, syncOf } from '../../schedule/sync-metadata.ts';
+import { readSyncTexts } from '../../schedule/sync-metadata.ts';
 import { readTimetable } from '../../schedule/timetable.ts';
 import {
   activateConnections,
@@ -26,6 +26,7 @@ import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
 import { formatInstant } from '../../values/instant.ts';
 import { maxResult } from '../../values/limits.ts';
+import { parseStored, type ReadJson } from '../../values/stored-json.ts';
 import { connectionEventFromRow } from '../model.ts';
 import type { ConnectionControl } from './api.ts';
 import { waitsForConsent } from './consent.ts';
@@ -40,6 +41,7 @@ export function createControl({
   connectors,
   caller,
   record,
+  json,
   continueDeletions,
   stopping,
   lockTimeoutMs,
@@ -51,6 +53,7 @@ export function createControl({
   connectors: ReadonlyMap<string, Connector>;
   caller: Caller;
   record: Recorder;
+  json: ReadJson;
   continueDeletions: () => void;
   stopping: AbortSignal;
   lockTimeoutMs?: number;
@@ -139,7 +142,8 @@ export function createControl({
           jobs.map((job) => job.id),
         );
         await writeCursor(tx, now, id, cursor);
-        const detail = { from: recordedCursor(syncOf(row.metadata)['cursor']), to: recordedCursor(cursor) };
+        const from = row.cursor === null ? null : parseStored(row.cursor);
+        const detail = { from: recordedCursor(from), to: recordedCursor(cursor) };
         await record(tx, now, { ...subjectOf(row), kind: 'connection.rewound', detail }, note);
         if (jobs.some(isRunning)) await recheckRuns(tx);
         await wakeIfRunnable(tx, now, id);
@@ -180,7 +184,7 @@ export function createControl({
     async explain(id) {
       const row = await existingConnection(db, id);
       if (row.deleting_since) return explainDeletion(await deletionOf(db, id, caller));
-      const sync = readSyncMetadata(syncOf(row.metadata), config);
+      const sync = readSyncTexts(row, config);
       const [lastEnded] = await endedJobs(db, id, 1);
       return explain({
         nowMs: ports.now(),
@@ -227,7 +231,7 @@ export function createControl({
 
   /** Before COMMIT: shows this change, not a later one. */
   async function changed(tx: Queryable, id: string): Promise<Connection> {
-    return connectionFromRow(await existingConnection(tx, id), config);
+    return connectionFromRow(await existingConnection(tx, id), { config, json });
   }
 
   function change<T>(

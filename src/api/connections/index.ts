@@ -59,7 +59,7 @@ export function createConnections({
   continueDeletions: () => void;
   stopping: AbortSignal;
 }): Omit<ConnectionsApi, 'repairSchedule'> {
-  const shared = { db, config, ports, connectors, caller, record, continueDeletions, stopping };
+  const shared = { db, config, ports, connectors, caller, record, json, continueDeletions, stopping };
   const control = createControl(shared);
   const bulkControl = createControl({ ...shared, lockTimeoutMs: bulkLockTimeoutMs, isBulk: true });
   return {
@@ -104,12 +104,12 @@ export function createConnections({
         });
         const subject = { tenantId, connectionId: id };
         await record(tx, now, { ...subject, kind: 'connection.created' }, note);
-        return connectionFromRow(await existingConnection(tx, id), config);
+        return connectionFromRow(await existingConnection(tx, id), shared);
       });
     },
 
     async get(id) {
-      return connectionFromRow(await existingConnection(db, id), config);
+      return connectionFromRow(await existingConnection(db, id), shared);
     },
 
     async list(request = {}) {
@@ -119,7 +119,7 @@ export function createConnections({
       const page = await listPage(db, filter, cursor, limit);
       const runs = recent ? await recentOf(db, page.items) : undefined;
       return mapPage(page, (row) => ({
-        ...connectionFromRow(row, config),
+        ...connectionFromRow(row, shared),
         ...(runs && { recent: runs.get(row.id) ?? [] }),
       }));
     },
@@ -135,17 +135,17 @@ export function createConnections({
     ...createBulk({ db, ports, control: bulkControl }),
 
     async setCredential(id, credentialId, note = {}) {
-      return connectionFromRow(await changeCredential({ db, ports, record }, id, credentialId, note), config);
+      return connectionFromRow(await changeCredential({ db, ports, record }, id, credentialId, note), shared);
     },
 
     async setConfig(id, connectionConfig, note = {}) {
       return connectionFromRow(
         await changeConfig({ db, record, connectors }, id, connectionConfig, note),
-        config,
+        shared,
       );
     },
 
-    ...createScheduling({ db, config, ports, record }),
+    ...createScheduling({ db, config, ports, record, json }),
 
     async activate(id, note = {}) {
       return control.resume(id, note);
@@ -153,7 +153,7 @@ export function createConnections({
 
     async preview(id, { runs = 5 } = {}) {
       requireWhole('runs', runs, 1, maxPreviewedRuns);
-      const connection = connectionFromRow(await existingConnection(db, id), config);
+      const connection = connectionFromRow(await existingConnection(db, id), shared);
       const pending = await findPendingJob(db, id);
       if (connection.status !== 'active') return { connection, pending: pending?.status, runs: [] };
       const times = {

@@ -3,7 +3,7 @@ import type { Config } from '../../config/settings.ts';
 import { connectionHealths, connectionStatuses, jobStatuses } from '../../contract/states.ts';
 import { baseInterval } from '../../schedule/interval.ts';
 import { weekdays } from '../../schedule/schedule.ts';
-import { readSyncMetadata, type SyncMetadata, syncOf } from '../../schedule/sync-metadata.ts';
+import { readSyncTexts } from '../../schedule/sync-metadata.ts';
 import { readTimetable } from '../../schedule/timetable.ts';
 import type { RecentRunRow } from '../../store/connection-lists.ts';
 import type { ConnectionRow } from '../../store/connections.ts';
@@ -17,7 +17,8 @@ import {
   time,
   uuid,
 } from '../../values/model.ts';
-import { jsonWithoutSecrets } from '../../values/redact.ts';
+import { isSecretName, jsonWithoutSecrets } from '../../values/redact.ts';
+import { JsonText, type ReadJson } from '../../values/stored-json.ts';
 import { durationMs, statusOf } from '../jobs/model.ts';
 
 const sync = z.object({
@@ -114,9 +115,15 @@ export const connectionJson = jsonOf(
   {
     ...fromSync,
     invalidMetadata: (of) => of.sync.invalid,
-    config: ({ config }) => JSON.parse(jsonWithoutSecrets(config)) as Record<string, unknown>,
+    config: ({ config }) => shownConfig(config) as Record<string, unknown>,
   },
 );
+
+/** Text is parsed only if a secret name occurs in it, and is text again before the next row. */
+function shownConfig(config: unknown): unknown {
+  if (!(config instanceof JsonText)) return JSON.parse(jsonWithoutSecrets(config));
+  return isSecretName(config.text) ? new JsonText(jsonWithoutSecrets(JSON.parse(config.text))) : config;
+}
 
 export const recentRunFromRow = (row: RecentRunRow): RecentRun => ({
   jobId: row.id,
@@ -126,12 +133,11 @@ export const recentRunFromRow = (row: RecentRunRow): RecentRun => ({
   signals: row.signal_count,
 });
 
-export function readSync(row: Pick<ConnectionRow, 'metadata'>, config: Config['scheduler']): SyncMetadata {
-  return readSyncMetadata(syncOf(row.metadata), config);
-}
-
-export function connectionFromRow(row: ConnectionRow, config: Config['scheduler']): Connection {
-  const sync = readSync(row, config);
+export function connectionFromRow(
+  row: ConnectionRow,
+  { config, json }: { config: Config['scheduler']; json: ReadJson },
+): Connection {
+  const sync = readSyncTexts(row, config);
   const { timetable, invalid } = readTimetable(row.schedule);
   return {
     id: row.id,
@@ -140,7 +146,7 @@ export function connectionFromRow(row: ConnectionRow, config: Config['scheduler'
     externalId: row.external_id ?? undefined,
     credentialId: row.credential_id ?? undefined,
     status: row.status,
-    config: row.config as Record<string, unknown>,
+    config: json(row.config) as Record<string, unknown>,
     tenantName: row.tenant_name ?? undefined,
     providerName: row.provider_name ?? undefined,
     health: row.status !== 'active' ? row.status : row.failing_since ? 'failing' : 'ok',
@@ -158,7 +164,7 @@ export function connectionFromRow(row: ConnectionRow, config: Config['scheduler'
       nextRunAt: toDate(sync.nextRunAtMs),
       firstActivatedAt: toDate(sync.firstActivatedAtMs),
       lastJitterSeconds: sync.lastJitterSeconds,
-      cursor: syncOf(row.metadata)['cursor'],
+      cursor: row.cursor === null ? undefined : json(row.cursor),
       invalid: invalid ? [invalid, ...sync.invalid] : sync.invalid,
     },
   };

@@ -9,21 +9,23 @@ import { parseSchedule } from '../../schedule/parse-schedule.ts';
 import { type PendingState, reschedule } from '../../schedule/reschedule.ts';
 import { type Schedule, type ScheduleInput, scheduleColumn } from '../../schedule/schedule.ts';
 import { rescheduleBySchedule } from '../../schedule/scheduled-placement.ts';
-import { allowedInterval } from '../../schedule/sync-metadata.ts';
+import { allowedInterval, readSyncTexts } from '../../schedule/sync-metadata.ts';
 import { readTimetable, type Timetable, timetableOf } from '../../schedule/timetable.ts';
 import { type LockedConnection, writeSchedule, writeSync } from '../../store/connections.ts';
 import type { Database, Queryable } from '../../store/database.ts';
 import { findPendingJob, lockWaitingJob, moveJob } from '../../store/jobs.ts';
 import { invalid, show } from '../../values/arguments.ts';
 import { formatInstant } from '../../values/instant.ts';
+import type { ReadJson } from '../../values/stored-json.ts';
 import type { ConnectionsApi } from './api.ts';
-import { type Connection, connectionFromRow, readSync } from './model.ts';
+import { type Connection, connectionFromRow } from './model.ts';
 
 interface Context {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
   record: Recorder;
+  json: ReadJson;
 }
 
 export function createScheduling(
@@ -43,7 +45,7 @@ export function createScheduling(
     async setSchedule(id, input, note = {}) {
       const schedule = input === null ? null : requireSchedule(input);
       return change(context, id, async (tx, row, now) => {
-        const { intervalSeconds } = readSync(row, config);
+        const { intervalSeconds } = readSyncTexts(row, config);
         const timetable = schedule ? timetableOf(schedule) : undefined;
         const seconds = baseInterval(intervalSeconds, config);
         await writeSync(tx, now, id, await newTimes(context, tx, row, now, timetable, seconds));
@@ -72,20 +74,20 @@ function changeInterval(
     };
     await writeSync(tx, now, id, keys, intervalSeconds === null ? 'interval_seconds' : undefined);
     if (row.schedule !== null) await writeSchedule(tx, now, id, null);
-    const detail = { from: readSync(row, config).intervalSeconds ?? null, to: intervalSeconds };
+    const detail = { from: readSyncTexts(row, config).intervalSeconds ?? null, to: intervalSeconds };
     const subject = { tenantId: row.tenant_id, connectionId: id };
     await record(tx, now, { ...subject, kind: 'connection.interval_changed', detail }, note);
   });
 }
 
 function change(
-  { db, config }: Context,
+  { db, config, json }: Context,
   id: string,
   work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<void>,
 ): Promise<Connection> {
   return changeConnection({ db }, id, async (tx, row, now) => {
     await work(tx, row, now);
-    return connectionFromRow(await existingConnection(tx, id), config);
+    return connectionFromRow(await existingConnection(tx, id), { config, json });
   });
 }
 

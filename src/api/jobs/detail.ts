@@ -38,9 +38,7 @@ function verdict(job: Job, runs: number, nowMs: number): string {
         `${signals === 1 ? 'signal' : 'signals'}.`
       );
     case 'failed':
-      return error?.message === undefined || error.message === null
-        ? `Failed${tries} without an error message.`
-        : `Failed${tries}: ${error.message}`;
+      return error ? `Failed${tries}: ${error.message}` : `Failed${tries} without an error message.`;
     case 'cancelled':
       return (
         `Cancelled${finishedAt ? ` ${formatDuration(nowMs - finishedAt.getTime())} ago` : ''}. ` +

@@ -4,6 +4,7 @@ import { type JobStatus, jobStatuses, jobTypes } from '../../contract/states.ts'
 import type { AttemptRow } from '../../store/attempts.ts';
 import type { JobRow, JobWithCursors } from '../../store/jobs.ts';
 import { isObject } from '../../values/is-object.ts';
+import { maxErrorLength } from '../../values/limits.ts';
 import {
   isoText,
   jsonOf,
@@ -14,7 +15,7 @@ import {
   time,
   uuid,
 } from '../../values/model.ts';
-import type { ReadJson } from '../../values/stored-json.ts';
+import { parseStored, type ReadJson } from '../../values/stored-json.ts';
 
 const jobError = z
   .object({
@@ -120,18 +121,10 @@ const hints: Record<string, string> = {
   process_died: 'Find out why these processes died: memory limits, native crashes, calls of process.exit().',
 };
 
-/** Other writers may have stored any JSON. */
 function errorOf(failure: JobFailure | undefined): z.output<typeof jobError> | undefined {
-  if (failure === undefined) return undefined;
-  const text = (value: unknown, fallback: string) => (typeof value === 'string' ? value : fallback);
-  const kind = text(failure.kind, 'unknown');
-  return {
-    kind,
-    name: text(failure.name, 'Error'),
-    message: text(failure.message, JSON.stringify(failure).slice(0, 2000)),
-    at: text(failure.at, ''),
-    hint: Object.hasOwn(hints, kind) ? hints[kind] : undefined,
-  };
+  return (
+    failure && { ...failure, hint: Object.hasOwn(hints, failure.kind) ? hints[failure.kind] : undefined }
+  );
 }
 
 export function jobFromRow(row: JobWithCursors, { json, caller }: { json: ReadJson; caller: Caller }): Job {
@@ -176,14 +169,28 @@ export const statusOf = ({ status }: Pick<JobRow, 'status'>): JobStatus =>
 export const durationMs = (from: Date | null | undefined, to: Date | null | undefined) =>
   from && to ? Math.max(0, to.getTime() - from.getTime()) : undefined;
 
-/** EXE-9: only operators see `deaths`, which has hosts and pids. */
-function failureOf(error: unknown, { tenantId }: Caller): JobFailure | undefined {
-  if (!isObject(error) || !Array.isArray(error['deaths'])) return (error as JobFailure | null) ?? undefined;
-  const { deaths, ...rest } = error;
-  const failure = rest as unknown as JobFailure;
-  if (tenantId !== undefined) return failure;
-  const where = (deaths as { host?: unknown; pid?: unknown }[]).map(
-    (death) => `${death?.pid} on ${death?.host}`,
-  );
-  return { ...failure, message: `${failure.message} Processes: ${where.join(', ')}.` };
+/**
+ * Other writers may have stored any JSON: a page keeps only these fields. EXE-9: only operators see `deaths`,
+ * which has hosts and pids.
+ */
+function failureOf(error: string | null, { tenantId }: Caller): JobFailure | undefined {
+  const value = error === null ? null : parseStored(error);
+  if (value === null) return undefined;
+  const { deaths, ...stored } = isObject(value) ? value : {};
+  const text = (field: string, fallback: string) => {
+    const found = stored[field];
+    return typeof found === 'string' ? found : fallback;
+  };
+  const message = text('message', JSON.stringify(isObject(value) ? stored : value).slice(0, maxErrorLength));
+  const where =
+    tenantId === undefined && Array.isArray(deaths)
+      ? ` Processes: ${deaths.map((death) => `${death?.pid} on ${death?.host}`).join(', ')}.`
+      : '';
+  return {
+    kind: text('kind', 'unknown'),
+    name: text('name', 'Error'),
+    message: message + where.slice(0, maxErrorLength),
+    at: text('at', ''),
+    ...(stored['parked'] === true && { parked: true }),
+  };
 }
