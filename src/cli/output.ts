@@ -1,8 +1,21 @@
+import { EventEmitter, once } from 'node:events';
 import { plainJson, stripControl } from '../values/terminal-text.ts';
 import { terminal } from './terminal.ts';
 
+/** Waits for a slow reader: a pipe buffers any number of writes in memory. */
+export async function write(text: string, signal?: AbortSignal): Promise<void> {
+  const { stdout } = terminal();
+  if (stdout.write(text) !== false || !(stdout instanceof EventEmitter)) return;
+  await once(stdout, 'drain', { signal }).catch((error: unknown) => {
+    if (!signal?.aborted) throw error;
+  });
+}
+
+export const resultText = (json: boolean | undefined, value: unknown, lines: () => string[]): string =>
+  json ? `${plainJson(value)}\n` : lines().map(asLine).join('');
+
 export function printResult(json: boolean | undefined, value: unknown, lines: () => string[]): void {
-  terminal().stdout.write(json ? `${plainJson(value)}\n` : lines().map(asLine).join(''));
+  terminal().stdout.write(resultText(json, value, lines));
 }
 
 export function note(text: string): void {

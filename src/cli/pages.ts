@@ -1,7 +1,6 @@
 import type { Page, PageRequest } from '../index.ts';
 import { plainJson, stripControl } from '../values/terminal-text.ts';
-import { cut, printResult, table } from './output.ts';
-import { terminal } from './terminal.ts';
+import { cut, printResult, table, write } from './output.ts';
 
 /** The API's maximum. */
 const maxPageSize = 100;
@@ -63,20 +62,19 @@ async function printJson<T>(
   pages: AsyncIterable<Page<T>>,
   { name, jsonOf, withCursor = false }: ListOutput<T>,
 ): Promise<void> {
-  const { stdout } = terminal();
   let before = `{${JSON.stringify(name)}:[`;
   let isEmpty = true;
   let next: string | undefined;
   for await (const { items, nextCursor } of pages) {
     next = nextCursor;
     for (const item of items) {
-      stdout.write(`${before}${plainJson(jsonOf(item))}`);
+      await write(`${before}${plainJson(jsonOf(item))}`);
       before = ',';
       isEmpty = false;
     }
   }
   const cursor = withCursor ? `,"next_cursor":${JSON.stringify(next ?? null)}` : '';
-  stdout.write(`${isEmpty ? before : ''}]${cursor}}\n`);
+  await write(`${isEmpty ? before : ''}]${cursor}}\n`);
 }
 
 /** A slice keeps the whole string in memory. */

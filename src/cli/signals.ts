@@ -4,7 +4,7 @@ import { omitUndefined } from '../values/omit-undefined.ts';
 import { isoTime } from '../values/time-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { limitOf, withLimit } from './options.ts';
-import { note, outputWidth, printResult, table } from './output.ts';
+import { note, outputWidth, resultText, table, write } from './output.ts';
 import { printList } from './pages.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';
 import { relativeTime } from './time-text.ts';
@@ -61,7 +61,10 @@ Examples:
         if (!options.json) note('Waiting for signals. Press Ctrl-C to stop.');
         const feed = signals.feed({ ...filterOf(options), after: 'latest', signal: shutdown });
         for await (const signal of feed)
-          printResult(options.json, signalJson(signal), () => tailLine(signal, options.payload));
+          await write(
+            resultText(options.json, signalJson(signal), () => tailLine(signal, options.payload)),
+            shutdown,
+          );
       });
     });
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { ReadStream } from 'node:tty';
 
 interface Output {
+  /** False if its buffer is full. */
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;

@@ -1,4 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { tenant, useDatabase } from '../support/database.ts';
@@ -67,6 +69,24 @@ describe('memory is bounded in bytes', () => {
       expect(signals).toHaveLength(200);
     },
   );
+
+  it('memory: `signals list --json` waits for a slow reader', async () => {
+    await storeLarge(200);
+    const { process, finished } = startCli(['signals', 'list', '--limit', '200', '--json'], {
+      env: { SYNCLINE_DATABASE_URL: database.url, NODE_OPTIONS: '--max-old-space-size=96' },
+    });
+    const stdout = process.stdout as Readable;
+    // 64 kB each; without a wait, the command buffers its whole output meanwhile.
+    for (let chunk = 0; chunk < 300; chunk++) {
+      stdout.pause();
+      await delay(10);
+      stdout.resume();
+      await Promise.race([once(stdout, 'data'), finished]);
+    }
+    const { code, stderr, stdout: text } = await finished;
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(text).signals).toHaveLength(200);
+  });
 
   it('memory: concurrent feed reads over payloads of 780 kB fit in a small heap', async () => {
     await storeLarge(payloads);
