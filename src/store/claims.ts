@@ -1,4 +1,5 @@
 import type { JobType } from '../contract/states.ts';
+import { maxNameLength } from '../values/limits.ts';
 import type { Queryable, Transaction } from './database.ts';
 import { sql, unnest } from './sql.ts';
 
@@ -268,7 +269,7 @@ const otherProvidersWaitingSql = sql<{ slug: string }>`
        ORDER BY j.provider_slug LIMIT 1))
     FROM waiting w WHERE w.slug IS NOT NULL
   )
-  SELECT slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL (:providers::text[])
+  SELECT left(slug, ${maxNameLength}) AS slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL (:providers::text[])
     AND (:dueBefore::timestamptz IS NULL OR EXISTS (
       SELECT FROM :schema.sync_jobs j
       WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL

@@ -1,6 +1,8 @@
 import type { JobType } from '../contract/states.ts';
+import { maxNameLength, maxProviders } from '../values/limits.ts';
 import { clockColumn } from './clock.ts';
 import type { Queryable, Transaction } from './database.ts';
+import { withinBytes } from './page-bytes.ts';
 import { sql, unnest } from './sql.ts';
 
 export interface NewProcess {
@@ -234,12 +236,21 @@ export interface ProcessRow {
   alive: boolean;
 }
 
+const maxProcesses = 1000;
+
+const processesPage = withinBytes(
+  `SELECT id, left(host, ${maxNameLength}) AS host, pid, concurrency,
+     ARRAY(SELECT left(slug, ${maxNameLength}) FROM unnest(providers) AS slug LIMIT ${maxProviders}) AS providers,
+     started_at, expires_at, clock_skew_seconds
+   FROM :scope.processes p ORDER BY started_at LIMIT :limit`,
+  { columns: ['host', 'providers'], order: 'p.started_at', above: ':limit' },
+);
 const findProcessesSql = sql<ProcessRow>`
   SELECT id, host, pid, concurrency, providers, started_at, expires_at, clock_skew_seconds,
     expires_at > :now AS alive
-  FROM :scope.processes p ORDER BY started_at LIMIT 1000`;
+  FROM ${processesPage} p ORDER BY started_at`;
 
 /** Includes expired ones. */
 export function findProcesses(db: Queryable, now: Date): Promise<ProcessRow[]> {
-  return findProcessesSql.all(db, { now });
+  return findProcessesSql.all(db, { now, limit: maxProcesses + 1 });
 }

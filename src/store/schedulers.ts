@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { sql } from './sql.ts';
 
@@ -93,8 +94,8 @@ export async function recordTick(db: Queryable, row: SchedulerRow): Promise<void
 }
 
 const findSchedulersSql = sql<SchedulerRow>`
-  SELECT id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds FROM :schema.schedulers
-  ORDER BY started_at LIMIT 1000`;
+  SELECT id, left(host, ${maxNameLength}) AS host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds
+  FROM :schema.schedulers ORDER BY started_at LIMIT 1000`;
 
 export function findSchedulers(db: Queryable): Promise<SchedulerRow[]> {
   return findSchedulersSql.all(db);

@@ -1,4 +1,5 @@
 import type { ConnectionHealth } from '../contract/states.ts';
+import { maxErrorLength, maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { isEnded, isPending } from './job-statuses.ts';
 import { type Statement, sql } from './sql.ts';
@@ -112,7 +113,8 @@ export interface TroubleRow {
 }
 
 const failingGroupsSql = sql<TroubleRow>`
-  SELECT provider_slug, failure, count(*)::int AS connections, min(failing_since) AS since,
+  SELECT left(provider_slug, ${maxNameLength}) AS provider_slug, left(failure, ${maxNameLength}) AS failure,
+    count(*)::int AS connections, min(failing_since) AS since,
     max(id::text)::uuid AS example
   FROM (SELECT id, provider_slug, failure, failing_since FROM :scope.listed_connections c
         WHERE failing_since IS NOT NULL AND status = 'active' LIMIT ${maxCounted + 1}) failing
@@ -123,7 +125,8 @@ export function failingGroups(db: Queryable): Promise<TroubleRow[]> {
 }
 
 const refusedGroupsSql = sql<TroubleRow>`
-  SELECT provider_slug, CASE WHEN is_new THEN 'no_credential' ELSE 'unauthorized' END AS failure,
+  SELECT left(provider_slug, ${maxNameLength}) AS provider_slug,
+    CASE WHEN is_new THEN 'no_credential' ELSE 'unauthorized' END AS failure,
     count(*)::int AS connections, min(updated_at) AS since, max(id::text)::uuid AS example
   FROM (SELECT id, provider_slug, updated_at,
           credential_id IS NULL AND last_incremental_ended_at IS NULL AS is_new
@@ -152,7 +155,7 @@ export async function overdueConnections(
 }
 
 const lastErrorsSql = sql<{ id: string; message: string }>`
-  SELECT c.id, j.error ->> 'message' AS message
+  SELECT c.id, left(j.error ->> 'message', ${maxErrorLength}) AS message
   FROM unnest(:connectionIds::uuid[]) AS c (id) CROSS JOIN LATERAL (
     SELECT error FROM (
       (SELECT error, updated_at AS at FROM :scope.sync_jobs j

@@ -55,6 +55,9 @@ export const maxPageBytes = 8 * 1024 * 1024;
 /** Names from other tables are truncated: `maxPageBytes` does not count them. */
 export const maxNameLength = 500;
 
+/** Of a process; another writer's row may name more. */
+export const maxProviders = 1000;
+
 /** The job has the complete cursor. */
 export const maxEventCursorBytes = 2048;
 

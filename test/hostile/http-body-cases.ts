@@ -156,7 +156,7 @@ export const bodyCases: readonly HttpCase[] = [
         '/v1/connections',
         `{"tenant_id":"${own.tenantId}","provider":"steady","config":{"constructor":{"prototype":{"polluted":true}},"toString":1}}`,
       ),
-    expected: created(/"config":\{.*"toString":1/),
+    expected: created(/"config":\{.*"toString": 1/),
     changes: true,
   },
   {
@@ -181,9 +181,7 @@ export const bodyCases: readonly HttpCase[] = [
         `/v1/connections/${firstOf(own, 'connections')}/rewind`,
         '{"cursor":{"__proto__":{"polluted":true},"n":-0}}',
       ),
-    expected: fine(
-      /"cursor":\{"n":0,"__proto__":\{"polluted":true\}\}|"cursor":\{"__proto__":\{"polluted":true\},"n":0\}/,
-    ),
+    expected: fine(/"cursor":\{"n": 0, "__proto__": \{"polluted": true\}\}/),
     changes: true,
   },
   {

@@ -179,4 +179,49 @@ describe('memory is bounded in bytes', () => {
     for (const { error } of body.items)
       expect(error).toMatchObject({ kind: 'permanent', message: 'refused' });
   });
+
+  it('memory: /v1/system truncates names of processes written by other services', async () => {
+    const megabyte = 'x'.repeat(1_000_000);
+    await sql(
+      `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
+       SELECT gen_random_uuid(), $1::text, 1, 1, array_fill($2::text, ARRAY[2000]) || $1::text, now(), now() + interval '1 hour'
+       FROM generate_series(1, 50)`,
+      [megabyte, 'p'.repeat(1000)],
+    );
+    await sql(
+      `INSERT INTO schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled)
+       SELECT gen_random_uuid(), $1, 1, now(), now(), 1, 1 FROM generate_series(1, 50)`,
+      [megabyte],
+    );
+    const get = await startWithSmallHeap();
+    const { status, text, body } = await get('/v1/system');
+    expect(status).toBe(200);
+    expect(text.length).toBeLessThan(9 * 1024 * 1024);
+    const processes = body['processes'] as { host: string; providers: string[] }[];
+    expect(processes.filter(({ host }) => host === 'x'.repeat(500))).toHaveLength(processes.length);
+    expect(processes[0]?.providers).toEqual(Array(1000).fill('p'.repeat(500)));
+  });
+
+  it('memory: /v1/stats/attention truncates texts written by other services', async () => {
+    const megabyte = 'x'.repeat(1_000_000);
+    for (let i = 0; i < 50; i++) {
+      const connection = await database.connect();
+      await sql('UPDATE connections SET failing_since = now(), failure = $2 WHERE id = $1', [
+        connection,
+        `${i} ${megabyte}`,
+      ]);
+      await database.job(connection, {
+        status: 'failed',
+        finished_at: new Date(),
+        error: { kind: 'permanent', message: megabyte },
+      });
+    }
+    const get = await startWithSmallHeap();
+    const { status, text } = await get('/v1/stats/attention');
+    expect(status).toBe(200);
+    const items = JSON.parse(text).items as { cause: string; failure: string; message: string }[];
+    const failing = items.filter(({ cause }) => cause === 'failing');
+    expect(failing).toHaveLength(50);
+    for (const { failure, message } of failing) expect([failure.length, message.length]).toEqual([500, 2000]);
+  });
 });
