@@ -62,6 +62,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   let lastQueryWasFast = false;
   let warnedMs = Number.NEGATIVE_INFINITY;
   let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
+  let expectedBackoffs = 0;
 
   async function runOnce(): Promise<number> {
     const processId = lease.processId();
@@ -113,12 +114,15 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
 
   async function nextDueInMs(): Promise<number | undefined> {
     const startedMs = ports.monotonicMs();
+    const expectedBefore = expectedBackoffs;
     const read = (tx: Queryable) => nextDueAt(tx, providers);
     const next = lastQueryWasFast ? { found: await read(timedDb) } : await limitedQuery(read);
     lastQueryWasFast = next !== undefined && ports.monotonicMs() - startedMs < fastQueryMs;
     if (!next) return undefined;
     const dueMs = next.found?.getTime() ?? Number.POSITIVE_INFINITY;
-    nothingDueUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
+    // A notification during the query: its job may be missing from the snapshot.
+    if (expectedBackoffs === expectedBefore)
+      nothingDueUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
     return dueMs - ports.now();
   }
 
@@ -176,6 +180,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
       mayHaveWork = true;
     },
     expectBackoff: () => {
+      expectedBackoffs++;
       nothingDueUntilMs = Number.NEGATIVE_INFINITY;
     },
     drained: () => new Promise((resolve) => void onDrained.push(resolve)),

@@ -38,18 +38,27 @@ async function pinDeadEntries(): Promise<pg.Client> {
 }
 
 /** The claim rounds of a registered process, and the errors that the server sent. */
-async function openRounds(maxQueryMs?: number) {
+async function openRounds({
+  maxQueryMs,
+  afterQuery = async () => {},
+}: {
+  maxQueryMs?: number;
+  afterQuery?: (statement: string) => Promise<void>;
+} = {}) {
   const { config } = loadConfig({ options: { database: database.url, executor: { pollIntervalMs } } });
   const errorCodes: (string | undefined)[] = [];
   const ports: Ports = {
     ...systemPorts,
     // No scan counts as slow: each claim is a full scan.
     monotonicMs: () => 0,
-    query: (_statement, send) =>
-      send().catch((error: unknown) => {
+    query: async (statement, send) => {
+      const result = await send().catch((error: unknown) => {
         if (error instanceof pg.DatabaseError) errorCodes.push(error.code);
         throw error;
-      }),
+      });
+      await afterQuery(statement);
+      return result;
+    },
   };
   const db = openDatabase(config.database, { ports, onConnectionLost: () => {}, onSkew: () => {} });
   opened.push(db);
@@ -90,10 +99,10 @@ async function openRounds(maxQueryMs?: number) {
   return { rounds, started, errorCodes, lines };
 }
 
-describe('DB-4: the look for the next due job beside an old snapshot', () => {
-  it('DB-4: is cancelled by the server; the executor polls, claims without a look and warns once', async () => {
+describe('DB-4: the query for the next due job beside an old snapshot', () => {
+  it('DB-4: is cancelled by the server; the executor polls, claims without the query and warns once', async () => {
     await pinDeadEntries();
-    const { rounds, started, errorCodes, lines } = await openRounds(1);
+    const { rounds, started, errorCodes, lines } = await openRounds({ maxQueryMs: 1 });
     await rounds.runOnce();
     for (let round = 1; round <= 3; round++) {
       const id = await job(await connect());
@@ -109,20 +118,42 @@ describe('DB-4: the look for the next due job beside an old snapshot', () => {
     ]);
   });
 
-  it('DB-4: a drain waits for the answer instead of the cancelled look', async () => {
+  it('DB-4: a drain waits for the answer instead of the cancelled query', async () => {
     await pinDeadEntries();
-    const { rounds } = await openRounds(1);
+    const { rounds } = await openRounds({ maxQueryMs: 1 });
     await rounds.runOnce();
     const drained = rounds.drained();
     expect(await rounds.runOnce()).toBe(pollIntervalMs);
     await drained;
   });
 
-  it('DB-4: within its limit, the look ends the pause when the next job is due', async () => {
+  it('DB-4: within its limit, the query ends the pause when the next job is due', async () => {
     await job(await connect(), { scheduled_at: new Date(Date.now() + pollIntervalMs / 2) });
     const { rounds, errorCodes, lines } = await openRounds();
     await rounds.runOnce();
     expect(await rounds.runOnce()).toBeLessThanOrEqual(pollIntervalMs / 2);
     expect({ errorCodes, lines }).toEqual({ errorCodes: [], lines: [] });
+  });
+});
+
+const isNextDue = (statement: string) => /lane AS[\s\S]+SELECT least\(/.test(statement);
+
+describe('EXE-2: order after a notification', () => {
+  it('EXE-2: a notification during the query for the next due job also ends backoffs', async () => {
+    const inserted: string[] = [];
+    const { rounds, started } = await openRounds({
+      afterQuery: async (statement) => {
+        if (!isNextDue(statement) || inserted.length > 0) return;
+        inserted.push(await job(await connect(), { priority: 9, retry_after: new Date(Date.now() - 1000) }));
+        inserted.push(await job(await connect()));
+        rounds.expectBackoff();
+        rounds.expectWork();
+      },
+    });
+    await rounds.runOnce();
+    await rounds.runOnce();
+    await rounds.runOnce();
+    expect(inserted).toHaveLength(2);
+    expect(started.map(({ id }) => id)).toEqual(inserted);
   });
 });
