@@ -77,6 +77,9 @@ async function printJson<T>(
   await write(`${isEmpty ? before : ''}]${cursor}}\n`);
 }
 
+/** Ids and times stay whole on a narrow terminal; `table` truncates the last column. */
+const minCellWidth = 160;
+
 /** A slice keeps the whole string in memory. */
 const copyOf = (text: string) => Buffer.from(text).toString();
 
@@ -85,10 +88,12 @@ async function printTable<T>(
   { head, cellsOf, width = Number.POSITIVE_INFINITY, empty, withCursor = false }: ListOutput<T>,
 ): Promise<void> {
   const rows: string[][] = [];
+  const cellWidth = Math.max(width, minCellWidth);
   let next: string | undefined;
   for await (const { items, nextCursor } of pages) {
     next = nextCursor;
-    for (const item of items) rows.push(cellsOf(item).map((cell) => copyOf(cut(stripControl(cell), width))));
+    for (const item of items)
+      rows.push(cellsOf(item).map((cell) => copyOf(cut(stripControl(cell), cellWidth))));
   }
   const more = withCursor && next !== undefined ? [`More: --cursor ${next}`] : [];
   printResult(false, undefined, () =>

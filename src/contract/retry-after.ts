@@ -46,8 +46,11 @@ export function hintSeconds(wait: Wait, nowMs: number): number | undefined {
 }
 
 /** Empty text is an absent header. */
-export function unreadableHint(wait: Wait): string | undefined {
+export function unreadableHint(wait: Wait, redact: (text: string) => string): string | undefined {
   if (typeof wait !== 'string' || wait.trim() === '' || secondsUntil(wait, 0) !== undefined) return undefined;
   const expected = 'a number of seconds or an HTTP date';
-  return `retryAfterSeconds must be ${expected}, got "${wait.slice(0, 200)}"; it is ignored`;
+  return `retryAfterSeconds must be ${expected}, got "${shown(wait, redact)}"; it is ignored`;
 }
+
+/** Redacts before it truncates: a part of a secret would not be recognised. */
+const shown = (text: string, redact: (text: string) => string) => redact(text.slice(0, 2000)).slice(0, 200);

@@ -113,7 +113,7 @@ export async function claim(
         const isFull = rows.length >= limit;
         const scannedMs = ports.monotonicMs();
         const scan = { lanes, rows, isFull, tookMs: scannedMs - startedMs };
-        await position.record(scan, scannedMs, () => findLanes(tx, { now, providers }));
+        await position.record(scan, scannedMs, () => findLanes(tx, providers));
         const foreign = rows.filter((row) => row.is_foreign);
         await returnToOwners(tx, now, foreign);
         const first = onePerConnection(

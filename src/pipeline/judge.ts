@@ -50,7 +50,7 @@ const nothing = { signals: [], cursor: null, retryAfter: null, needsAuth: false 
 
 function judgePage(job: ClaimedJob, page: Page, circumstances: Circumstances): Verdict {
   const { signals, nextCursor, hasMore, retryAfterSeconds } = page;
-  const warning = unreadableHint(retryAfterSeconds);
+  const warning = unreadableHint(retryAfterSeconds, circumstances.redact);
   const verdict: Verdict = {
     ...nothing,
     outcome: 'succeeded',
@@ -91,7 +91,7 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
   const { policy, nowMs, random, redact } = circumstances;
   const error = describe(thrown, nowMs, redact);
   const { hint, isParked, warning } =
-    error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError, nowMs) : noHint;
+    error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError, circumstances) : noHint;
   const failed: Verdict = { ...nothing, outcome: 'failed', error, ...(warning && { warning }) };
   if (isParked) {
     const until = new Date(nowMs + parkedSeconds(hint) * 1000);
@@ -130,13 +130,13 @@ interface Hint {
 
 const noHint: Hint = { hint: undefined, isParked: false };
 
-function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
+function hintOf(thrown: RateLimitedError, { nowMs, redact }: Circumstances): Hint {
   try {
     const value = thrown.retryAfterSeconds;
     return {
       hint: hintSeconds(value, nowMs),
       isParked: thrown.parked === true,
-      warning: unreadableHint(value),
+      warning: unreadableHint(value, redact),
     };
   } catch {
     return noHint;

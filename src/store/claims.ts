@@ -1,5 +1,4 @@
 import type { JobType } from '../contract/states.ts';
-import { maxNameLength } from '../values/limits.ts';
 import type { Queryable, Transaction } from './database.ts';
 import { sql, unnest } from './sql.ts';
 
@@ -118,14 +117,14 @@ export function lockReady(
 }
 
 const findLanesSql = sql<{ slug: string; priority: number; scheduled_at: Date }>`
-  WITH RECURSIVE ${scannedLanes} SELECT slug, priority, scheduled_at FROM lane WHERE scheduled_at <= :now`;
+  WITH RECURSIVE ${scannedLanes} SELECT slug, priority, scheduled_at FROM lane`;
 
 /** With the time of each lane's first job. */
 export function findLanes(
   tx: Queryable,
-  { now, providers }: Pick<ReadyRequest, 'now' | 'providers'>,
+  providers: readonly string[],
 ): Promise<{ slug: string; priority: number; scheduled_at: Date }[]> {
-  return findLanesSql.all(tx, { now, providers });
+  return findLanesSql.all(tx, { providers });
 }
 
 const markRunningSql = sql<{ id: string }>`
@@ -269,7 +268,7 @@ const otherProvidersWaitingSql = sql<{ slug: string }>`
        ORDER BY j.provider_slug LIMIT 1))
     FROM waiting w WHERE w.slug IS NOT NULL
   )
-  SELECT left(slug, ${maxNameLength}) AS slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL (:providers::text[])
+  SELECT slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL (:providers::text[])
     AND (:dueBefore::timestamptz IS NULL OR EXISTS (
       SELECT FROM :schema.sync_jobs j
       WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL

@@ -95,7 +95,7 @@ export async function recordTick(db: Queryable, row: SchedulerRow): Promise<void
 
 const findSchedulersSql = sql<SchedulerRow>`
   SELECT id, left(host, ${maxNameLength}) AS host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds
-  FROM :schema.schedulers ORDER BY started_at LIMIT 1000`;
+  FROM :schema.schedulers ORDER BY ticked_at DESC LIMIT 1000`;
 
 export function findSchedulers(db: Queryable): Promise<SchedulerRow[]> {
   return findSchedulersSql.all(db);

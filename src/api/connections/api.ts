@@ -116,7 +116,10 @@ export interface ConnectionsApi<C extends Connector = Connector> {
   /** Stops new runs until resumed. A current run may finish; cancel its job to end it. */
   pause(id: string, note?: AuditNote): Promise<Connection>;
 
-  /** Activates it from any status and releases its queued jobs. A connection in `needs_auth` syncs now. */
+  /**
+   * Activates it from any status and releases its queued jobs. One in `needs_auth` syncs now. A paused or
+   * disabled one that waits for its first consent returns to `needs_auth`.
+   */
   resume(id: string, note?: AuditNote): Promise<Connection>;
 
   /** As `resume`; the first activation sets `first_activated_at`. */

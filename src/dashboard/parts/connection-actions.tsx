@@ -92,8 +92,8 @@ function askResume({ connection, path }: Props): void {
     fields: [reasonField],
     confirm: 'Resume',
     run: async ({ reason }) => {
-      await send('POST', `${path}/resume`, reason ? { reason } : {});
-      notify('Resumed.');
+      const { status } = await send<Connection>('POST', `${path}/resume`, reason ? { reason } : {});
+      notify(status === 'needs_auth' ? 'Not resumed: it waits for a credential.' : 'Resumed.');
     },
   });
 }

@@ -26,7 +26,8 @@ export function connectionControlRoutes(app: App): void {
         description:
           action === 'pause'
             ? 'No job starts until it is resumed. A running job may finish.'
-            : 'Makes the connection active from any status; its queued jobs become due now.',
+            : 'Makes the connection active from any status; its queued jobs become due now. ' +
+              'A paused or disabled one that waits for its first consent returns to `needs_auth`.',
         request: { params, body: reasonBody() },
         responses: {
           200: answer('The updated connection.', schemaOf(connectionJson)),
