@@ -100,20 +100,22 @@ export async function claim(
     return await db.transaction(
       async (tx) => {
         const { now } = tx;
-        // EXE-2: order needs all ended backoffs queued.
-        if (
-          endsBackoffs &&
-          (await endBackoffs(tx, { now, providers, limit: maxBackoffsEnded })) === maxBackoffsEnded
-        )
-          return { ...nothing, progressed: true };
-        const startedMs = ports.monotonicMs();
-        const lanes = scanAll ? undefined : position.resumeFrom(startedMs);
-        const found = await lockReady(tx, { now, providers, limit, scanAll, lanes });
-        const rows = found.sort(byOrder);
+        const scanned = async () => {
+          const startedMs = ports.monotonicMs();
+          const lanes = scanAll ? undefined : position.resumeFrom(startedMs);
+          const found = await lockReady(tx, { now, providers, limit, scanAll, lanes });
+          return { lanes, rows: found.sort(byOrder), tookMs: ports.monotonicMs() - startedMs };
+        };
+        let scan = await scanned();
+        if (endsBackoffs) {
+          // EXE-2: after the scan; a backoff that ended before a scanned job was queued is visible here.
+          const ended = await endBackoffs(tx, { now, providers, limit: maxBackoffsEnded });
+          if (ended === maxBackoffsEnded) return { ...nothing, progressed: true };
+          if (ended > 0) scan = await scanned();
+        }
+        const { lanes, rows } = scan;
         const isFull = rows.length >= limit;
-        const scannedMs = ports.monotonicMs();
-        const scan = { lanes, rows, isFull, tookMs: scannedMs - startedMs };
-        await position.record(scan, scannedMs, () => findLanes(tx, providers));
+        await position.record({ ...scan, isFull }, ports.monotonicMs(), () => findLanes(tx, providers));
         const foreign = rows.filter((row) => row.is_foreign);
         await returnToOwners(tx, now, foreign);
         const first = onePerConnection(

@@ -223,6 +223,27 @@ describe('EXE-2: order', () => {
     expect(ran).toEqual(expected);
   });
 
+  it.each([
+    ['the scan', /SKIP LOCKED\) locked/],
+    ['the update of ended backoffs', /SET retry_after = NULL/],
+  ])('EXE-2: jobs committed during a claim, after %s, run in order', async (_statement, pattern) => {
+    const ids: string[] = [];
+    const { engine, ran } = recordingEngine(['github'], {
+      query: async (statement, send) => {
+        const result = await send();
+        if (pattern.test(statement) && ids.length === 0)
+          ids.push(
+            await job(await connect(), { priority: 9, retry_after: '2025-01-01T11:59:00Z' }),
+            await job(await connect()),
+          );
+        return result;
+      },
+    });
+    await engine.drain();
+    expect(ran).toHaveLength(2);
+    expect(ran).toEqual(ids);
+  });
+
   it('EXE-2: a retried job is ordered by scheduled_at, not by retry_after', async () => {
     const later = await job(await connect(), { scheduled_at: '2025-01-01T09:00:00Z' });
     const retried = await job(await connect(), {
