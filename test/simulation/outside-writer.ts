@@ -8,14 +8,17 @@ const writeChance = 0.05;
 export const drawOutsideWriter = (random: Random): Random | undefined =>
   random.chance(activeChance) ? random : undefined;
 
-/** Only rows that no engine has locked: a wait would stop the simulation. */
+/** Only connections that no engine has locked: a wait would stop the simulation. */
 const free = '(SELECT id FROM connections WHERE id = $1 FOR UPDATE SKIP LOCKED)';
 
 const moveNextRun = `UPDATE connections
   SET metadata = patch_sync(metadata, jsonb_build_object('next_run_at', $2::text)) WHERE id IN ${free}`;
 const insertJob = `INSERT INTO sync_jobs (id, tenant_id, provider_slug, connection_id, job_type, scheduled_at, created_at, updated_at)
   SELECT $3::uuid, tenant_id, provider_slug, id, 'incremental', $2::timestamptz, $2, $2 FROM connections
-  WHERE id IN ${free} ON CONFLICT DO NOTHING`;
+  WHERE id IN ${free} AND NOT EXISTS (
+    -- ON CONFLICT would wait for a claim that changes the pending job without the lock of its connection.
+    SELECT FROM sync_jobs WHERE connection_id = $1 AND job_type = 'incremental' AND status IN ('queued', 'running'))
+  ON CONFLICT DO NOTHING`;
 const endJob = `UPDATE sync_jobs SET status = 'succeeded', finished_at = $2::timestamptz, updated_at = $2
   WHERE connection_id IN ${free} AND id IN (
     SELECT id FROM sync_jobs WHERE connection_id = $1 AND job_type = 'incremental' AND status = 'queued' AND cursor IS NULL
