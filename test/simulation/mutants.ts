@@ -366,7 +366,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a repeated local time runs twice',
-    seeds: [22],
+    seeds: [101],
     edits: [
       {
         file: 'src/schedule/time-zone.ts',
@@ -399,7 +399,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'blocked jobs are not unblocked',
-    seeds: [7],
+    seeds: [2],
     edits: [
       {
         file: jobTriggersSql,
@@ -410,7 +410,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run ends without unblocking the jobs behind it',
-    seeds: [49],
+    seeds: [2],
     edits: [
       {
         file: commit,
@@ -496,7 +496,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'transactions use the isolation level of the role or database',
-    seeds: [107],
+    seeds: [565],
     edits: [
       {
         file: 'src/store/session.ts',
