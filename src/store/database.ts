@@ -227,8 +227,10 @@ function openPool(
       await clock.reading(() => openSession(client, sessionSettings, connectTimeoutMs));
     },
   });
-  // Unhandled, it ends the process.
-  pool.on('error', onConnectionLost);
+  // Unhandled, it ends the process. pool.end() resolves before its sockets close, so one may still fail.
+  pool.on('error', (error) => {
+    if (!pool.ending) onConnectionLost(error);
+  });
   return pool;
 }
 
