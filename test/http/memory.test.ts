@@ -1,10 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import type { Readable } from 'node:stream';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { tenant, useDatabase } from '../support/database.ts';
-import { runCliProcess, startCli } from '../support/process.ts';
+import { storeLargeSignals } from '../support/large-signals.ts';
+import { startCli } from '../support/process.ts';
 import { sized } from '../support/size.ts';
 import { type Answer, call } from './service.ts';
 
@@ -43,53 +42,9 @@ async function startWithSmallHeap(): Promise<(path: string) => Promise<Answer>> 
   };
 }
 
-/** Payloads of 780 kB. */
-async function storeLarge(count: number): Promise<void> {
-  const connection = await database.connect();
-  for (let batch = 0; batch < count / 20; batch++)
-    await sql(
-      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
-       SELECT $1, 'github', $2, 'opened', now(), jsonb_build_object('text', repeat($3, 1560)) FROM generate_series(1, 20)`,
-      [tenant, connection, randomBytes(250).toString('hex')],
-    );
-}
-
 describe('memory is bounded in bytes', () => {
-  it.each([['--json'], ['--payload']])(
-    'memory: `signals list %s` over payloads of 780 kB fits in a small heap',
-    async (option) => {
-      // As parsed values and as text in one piece, they exceed the heap.
-      await storeLarge(200);
-      const { code, stdout, stderr } = await runCliProcess(['signals', 'list', '--limit', '200', option], {
-        env: { SYNCLINE_DATABASE_URL: database.url, NODE_OPTIONS: '--max-old-space-size=96' },
-      });
-      expect([code, stderr]).toEqual([0, '']);
-      const lines = stdout.trimEnd().split('\n');
-      const signals: unknown[] = option === '--json' ? JSON.parse(stdout).signals : lines.slice(1);
-      expect(signals).toHaveLength(200);
-    },
-  );
-
-  it('memory: `signals list --json` waits for a slow reader', async () => {
-    await storeLarge(200);
-    const { process, finished } = startCli(['signals', 'list', '--limit', '200', '--json'], {
-      env: { SYNCLINE_DATABASE_URL: database.url, NODE_OPTIONS: '--max-old-space-size=96' },
-    });
-    const stdout = process.stdout as Readable;
-    // 64 kB each; without a wait, the command buffers its whole output meanwhile.
-    for (let chunk = 0; chunk < 300; chunk++) {
-      stdout.pause();
-      await delay(10);
-      stdout.resume();
-      await Promise.race([once(stdout, 'data'), finished]);
-    }
-    const { code, stderr, stdout: text } = await finished;
-    expect([code, stderr]).toEqual([0, '']);
-    expect(JSON.parse(text).signals).toHaveLength(200);
-  });
-
   it('memory: concurrent feed reads over payloads of 780 kB fit in a small heap', async () => {
-    await storeLarge(payloads);
+    await storeLargeSignals(database, payloads);
     const expected = await sql<{ id: string }>(
       'SELECT s.id FROM signals s JOIN feed f USING (batch) ORDER BY f.position, s.tenant_id, s.id',
     );
