@@ -52,7 +52,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim ignores that the connection is busy, and no unique index prevents it',
-    seeds: [6],
+    seeds: [5],
     edits: [
       {
         file: claims,
@@ -121,7 +121,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a committed result is stored again',
-    seeds: [42],
+    seeds: [45],
     edits: [
       {
         file: commit,
@@ -170,7 +170,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a process without a lease claims jobs',
-    seeds: [72],
+    seeds: [9],
     edits: [{ file: claims, find: ' AND (SELECT id FROM alive) IS NOT NULL', replace: '' }],
   },
   {
@@ -228,7 +228,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a sync whose cursor does not advance continues',
-    seeds: [39],
+    seeds: [96],
     edits: [
       {
         file: judge,
@@ -239,7 +239,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a failed job is retried without backoff',
-    seeds: [1],
+    seeds: [10],
     edits: [
       {
         file: judge,
@@ -250,7 +250,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the provider's retry-after hint is ignored",
-    seeds: [77],
+    seeds: [42],
     edits: [
       {
         file: 'src/schedule/backoff.ts',
@@ -261,7 +261,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the scheduler ignores the status of connections',
-    seeds: [11],
+    seeds: [7],
     edits: [
       {
         file: connections,
@@ -272,7 +272,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs of paused connections are not blocked, and a claim does not check the status',
-    seeds: [7],
+    seeds: [20],
     edits: [
       {
         file: schemaSql,
@@ -457,7 +457,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'retention uses the clock of its process',
-    seeds: [8],
+    seeds: [7],
     edits: [
       ownClock,
       {
@@ -485,7 +485,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim takes more than one suspect',
-    seeds: [73],
+    seeds: [34],
     edits: [
       {
         file: 'src/pipeline/claim.ts',
@@ -517,7 +517,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an ended job is claimed again',
-    seeds: [7],
+    seeds: [17],
     edits: [
       {
         file: claims,
