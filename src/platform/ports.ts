@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
+import { clearTimeout, setTimeout } from 'node:timers';
 import type { Clock } from '../contract/clock.ts';
 
 /** Tests replace these to control time and inject faults. */
@@ -24,8 +24,7 @@ export const systemPorts: Ports = {
   monotonicMs: () => performance.now(),
   random: () => Math.random(),
   newId: (nowMs = Date.now()) => timeOrderedId(nowMs),
-  sleep: (ms, signal, { ref = true } = {}) =>
-    delay(Math.min(ms, maxDelayMs), undefined, { signal, ref }).catch(() => {}),
+  sleep,
   databaseTime: () => null,
   query: (_statement, send) => send(),
   // Only undici's fetch accepts undici agents, which restrict requests to public networks. Loading it takes a
@@ -35,6 +34,21 @@ export const systemPorts: Ports = {
     return (undici.fetch as unknown as typeof fetch)(...request);
   },
 };
+
+/** Not that of `node:timers/promises`, which creates an error with a stack trace for each abort. */
+function sleep(ms: number, signal: AbortSignal, { ref = true }: { ref?: boolean } = {}): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, Math.min(ms, maxDelayMs));
+    if (!ref) timer.unref();
+    signal.addEventListener('abort', end);
+  });
+}
 
 let lastIdMs = 0;
 /** `lastIdMs` as in an id. */
