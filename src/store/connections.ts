@@ -157,8 +157,8 @@ export const connectionColumns = `${ownColumns},
   (SELECT left(t.name, ${maxNameLength}) FROM :schema.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
   (SELECT left(p.display_name, ${maxNameLength}) FROM :schema.providers p
    WHERE p.slug = c.provider_slug) AS provider_name,
-  (SELECT min(greatest(j.scheduled_at, j.retry_after)) FROM :schema.sync_jobs j
-   WHERE j.connection_id = c.id AND j.status IN ('queued', 'running')) AS pending_at`;
+  (SELECT greatest(j.scheduled_at, j.retry_after) AS starts_at FROM :schema.sync_jobs j
+   WHERE j.connection_id = c.id AND j.status IN ('queued', 'running') ORDER BY starts_at LIMIT 1) AS pending_at`;
 
 const findConnectionSql = sql<ConnectionRow>`
   SELECT ${connectionColumns} FROM :scope.connections c WHERE c.id = :id`;
