@@ -34,8 +34,8 @@ export function addConnectionsAdd(group: Command): void {
     .addHelpText(
       'after',
       `
-A provider with a connector in the configuration file is registered automatically. The connector validates
---config-json.
+One of --tenant, --tenant-name and --credential is required. A provider with a connector in the configuration
+file is registered automatically. The connector validates --config-json.
 
 Examples:
   $ syncline connections add --provider github --tenant-name Northwind --interval 300

@@ -19,7 +19,7 @@ interface ListOptions extends CommonOptions {
 export function addConnectionsList(group: Command): void {
   const list = group
     .command('list')
-    .description('list connections, roughly in creation order')
+    .description('list connections, ordered by id (creation time)')
     .option('--tenant <id>', 'filter by tenant')
     .option('--provider <slug>', 'filter by provider')
     .option('--status <status>', 'filter by status: active, paused, needs_auth or disabled')

@@ -168,7 +168,7 @@ function addRotate(group: Command): void {
     .addHelpText(
       'after',
       `
-Safe while processes are running; can be interrupted and repeated. To change keys: append the new key to
+You can run, interrupt and repeat this command while processes run. To change keys: append the new key to
 SYNCLINE_CREDENTIALS_KEYS in every process; then move it to the front in every process; then run this
 command; then remove the old key.
 

@@ -31,7 +31,8 @@ export function addDev(program: Command): void {
   program
     .command('dev')
     .description(
-      'migrate and run locally; uses an embedded Postgres and demo data unless configured otherwise',
+      'migrate and run locally; without a configured database, use an embedded Postgres, and demo data if no ' +
+        'connectors are configured',
     )
     .addHelpText(
       'after',
@@ -94,7 +95,7 @@ export function addDev(program: Command): void {
         );
         if (created === 0 && (await isOutdated(syncline)))
           log.warn(
-            'the demo data is from an earlier version and its connections cannot sync. ' +
+            'an earlier version created the demo data, so its connections cannot sync. ' +
               `To start over, stop this process and delete ${folder}`,
           );
       }

@@ -20,8 +20,8 @@ export function addKeys(program: Command): void {
     .command('create')
     .description('create a key and print it once')
     .requiredOption('--name <text>', 'name of the key')
-    .option('--tenant <id>', 'grant access to this tenant')
-    .option('--operator', 'grant access to all tenants')
+    .option('--tenant <id>', 'grant access to this tenant (this or --operator)')
+    .option('--operator', 'grant access to all tenants (this or --tenant)')
     .addHelpText(
       'after',
       `

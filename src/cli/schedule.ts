@@ -11,7 +11,7 @@ export function addSchedule(program: Command): void {
   schedule
     .command('preview')
     .description('show the next expected runs of a connection')
-    .argument('<connection>', 'connection ID')
+    .argument('<id>', 'connection ID')
     .option('--runs <n>', 'number of runs to show, 1 to 100', '5')
     .addHelpText(
       'after',

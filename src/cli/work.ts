@@ -18,7 +18,7 @@ export function addWork(program: Command): void {
       `
 --drain also requeues jobs of dead processes, deletes rows past their retention (for up to 10 s) and prints
 when the next job is due. It exits with status 1 on errors that a retry cannot fix (a missing grant, table or
-login) and after two minutes without the database.
+login), and if the database is unreachable at the start (5 attempts, about 4 to 8 s) or later for two minutes.
 
 Examples:
   $ syncline work
@@ -64,9 +64,7 @@ function toLines(totals: DrainResult, durationMs: number, interrupted: boolean):
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(lost > 0 ? [`${lost} cancelled or requeued`] : []),
   ];
-  const nothing = interrupted
-    ? 'No jobs were run.'
-    : 'No jobs were run: no due job has a connector in this process.';
+  const nothing = interrupted ? 'Ran no jobs.' : "Ran no jobs: no job of this process's connectors is due.";
   return [
     claimed === 0
       ? nothing

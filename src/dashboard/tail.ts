@@ -32,7 +32,7 @@ export function useTail(filter: Query, paused: boolean): Tail {
         waiting++;
         if (buffered.length > maxSignals) buffered.length = maxSignals;
       },
-      onGap: () => notify('The live stream was interrupted. Some signals are missing from this list.'),
+      onGap: () => notify('The live stream was interrupted. This list may lack signals.'),
       onState: (state) => setTail((before) => ({ ...before, state })),
     });
     const timer = setInterval(() => {

@@ -35,7 +35,7 @@ export interface Engine {
   tick(options?: { at?: Date }): Promise<TickResult>;
   /**
    * Runs jobs until nothing is due or running. Rejects on errors that retries cannot fix (a missing grant),
-   * or after two minutes without the database.
+   * and if the database is unreachable at the start (5 attempts) or later for two minutes.
    */
   drain(options?: { signal?: AbortSignal }): Promise<DrainResult>;
   /** Deletes what is past retention for at most `maxMs` (default: 10,000). False: the next call continues. */

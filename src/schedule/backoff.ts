@@ -17,12 +17,12 @@ export function backoffSeconds(
   // 2 ** attempts may be Infinity.
   const exponential = Math.min(policy.baseSeconds * 2 ** Math.max(0, attempts), policy.maxSeconds);
   const effective = Math.max(exponential, clampHint(hintSeconds));
-  return withJitter(effective, policy, random);
+  return withBackoffJitter(effective, policy, random);
 }
 
 /** EXE-7: between pages. */
 export function pageSeconds(policy: BackoffPolicy, hintSeconds: number | undefined, random: number): number {
-  return withJitter(clampHint(hintSeconds), policy, random);
+  return withBackoffJitter(clampHint(hintSeconds), policy, random);
 }
 
 /** Zero would make a parked job loop. */
@@ -34,7 +34,7 @@ export function maxPauseSeconds({ maxSeconds, jitterFactor }: BackoffPolicy): nu
   return Math.max(maxSeconds, maxHintSeconds) * (1 + jitterFactor);
 }
 
-function withJitter(seconds: number, { jitterFactor }: BackoffPolicy, random: number): number {
+function withBackoffJitter(seconds: number, { jitterFactor }: BackoffPolicy, random: number): number {
   return seconds + random * jitterFactor * seconds;
 }
 

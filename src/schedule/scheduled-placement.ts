@@ -34,10 +34,10 @@ export function placeBySchedule(input: ScheduledInput): PlacedBySchedule {
   }
   // A future end comes from a wrong clock.
   const sinceMs = Math.max(Math.min(lastEndedMs, nowMs), nextRunAtMs - 1);
-  return withJitter(scheduledSlot(timetable, sinceMs, nowMs), input);
+  return placeInSlot(scheduledSlot(timetable, sinceMs, nowMs), input);
 }
 
-function withJitter(
+function placeInSlot(
   { slotMs, nextMs }: ScheduledSlot,
   { bounds, random }: Pick<ScheduledInput, 'bounds' | 'random'>,
 ): PlacedBySchedule {
@@ -63,7 +63,7 @@ export function rescheduleBySchedule(
   const { timetable, lastEndedMs, nowMs } = input;
   const { nextMs, afterNextMs } = timetable.around(nowMs);
   if (pending === 'placed') {
-    return { nextRunAtMs: nextMs, job: withJitter({ slotMs: nextMs, nextMs: afterNextMs }, input) };
+    return { nextRunAtMs: nextMs, job: placeInSlot({ slotMs: nextMs, nextMs: afterNextMs }, input) };
   }
   // SCH-6: a first run stays due.
   const isFirst = pending === 'none' && lastEndedMs === undefined;

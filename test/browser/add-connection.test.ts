@@ -32,9 +32,9 @@ async function openDialog() {
 
 it('add connection: sends a cron expression with a time zone, after the API names the wrong value', async () => {
   const { page, dialog, add } = await openDialog();
-  await dialog.getByLabel('Name', { exact: true }).fill('northwind');
+  await dialog.getByLabel('Account').fill('northwind');
   await dialog.getByLabel('Schedule type').selectOption('Cron expression');
-  for (const label of ['Seconds between runs', 'Times of day', 'Days of the week'])
+  for (const label of ['Interval (seconds)', 'Times of day', 'Days of the week'])
     await dialog.getByLabel(label).waitFor({ state: 'hidden' });
   await dialog.getByLabel('Cron expression').fill('0 6 * * 1-5');
   await dialog.getByLabel('Time zone').fill('Berlin');
@@ -60,8 +60,8 @@ it('add connection: sends a cron expression with a time zone, after the API name
 
 it('add connection: sends times of day on some days, and no text of another kind', async () => {
   const { page, dialog, add } = await openDialog();
-  await dialog.getByLabel('Name', { exact: true }).fill('northwind');
-  await dialog.getByLabel('Seconds between runs').fill('5');
+  await dialog.getByLabel('Account').fill('northwind');
+  await dialog.getByLabel('Interval (seconds)').fill('5');
   await dialog.getByLabel('Schedule type').selectOption('Times of day');
   await dialog.getByLabel('Times of day').fill('06:00, 18:00');
   await dialog.getByLabel('Days of the week').fill('Mon, someday');
@@ -83,8 +83,8 @@ it('add connection: sends an interval, or the default without one', async () => 
     ['', undefined],
   ] as const) {
     const { page, dialog, add } = await openDialog();
-    await dialog.getByLabel('Name', { exact: true }).fill('northwind');
-    await dialog.getByLabel('Seconds between runs').fill(text);
+    await dialog.getByLabel('Account').fill('northwind');
+    await dialog.getByLabel('Interval (seconds)').fill(text);
     const { schedule, sync } = await add();
     expect({ schedule, intervalSeconds: sync.intervalSeconds }).toEqual({
       schedule: undefined,

@@ -121,8 +121,8 @@ describe('dashboard', () => {
     await dialog.getByLabel('Tenant').selectOption({ label: 'Northwind' });
     await dialog.getByLabel('Provider').selectOption('github');
     await dialog.getByLabel('Credential').selectOption({ label: 'northwind' });
-    await dialog.getByLabel('Name').fill('northwind/api');
-    await dialog.getByLabel('Seconds between runs').fill('60');
+    await dialog.getByLabel('Account').fill('northwind/api');
+    await dialog.getByLabel('Interval (seconds)').fill('60');
     await dialog.getByLabel('Configuration').fill('no JSON');
     await dialog.getByRole('button', { name: 'Add connection' }).click();
     await dialog.getByText('must be a JSON object').first().waitFor();
@@ -192,7 +192,7 @@ describe('dashboard', () => {
   it('dashboard: shows the validation error of an interval in its form', async () => {
     await page.getByRole('button', { name: 'Schedule' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Seconds between runs').fill('5');
+    await dialog.getByLabel('Interval (seconds)').fill('5');
     await dialog.getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('must be 60 or more').first().waitFor();
     await dialog.getByRole('button', { name: 'Close' }).last().click();
@@ -219,7 +219,8 @@ describe('dashboard', () => {
   it('dashboard: "Sync now" confirms that a run is queued', async () => {
     await page.getByRole('button', { name: 'Sync now' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Sync now' }).click();
-    await page.getByText(/Queued\.|brought forward|queued after it/).waitFor();
+    await page.getByText(/Queued\.|queued job is due now|queued after it/).waitFor();
+    await page.getByRole('img', { name: /^Timeline of \d+ jobs?, \d+ failed\./ }).waitFor();
   });
 
   it('dashboard: rewinds to an earlier cursor', async () => {

@@ -29,15 +29,15 @@ it('first steps: an empty installation offers to add a connection, with its firs
   const dialog = page.getByRole('dialog', { name: 'Add connection' });
   await dialog.getByLabel('Tenant name').fill('Northwind');
   await dialog.getByLabel('Provider').selectOption('tracker');
-  await dialog.getByLabel('Name', { exact: true }).fill('apollo');
+  await dialog.getByLabel('Account').fill('apollo');
   await dialog.getByLabel('Configuration').fill('{"project":"apollo"}');
-  await dialog.getByLabel('Seconds between runs').fill('5');
+  await dialog.getByLabel('Interval (seconds)').fill('5');
   await dialog.getByRole('button', { name: 'Add connection' }).click();
   await dialog.getByText('must be 60 or more').first().waitFor();
   expect((await syncline.tenants.list()).items).toEqual([]);
   // The browser logs every 400 response.
   expect(consoleErrors.splice(0)).toHaveLength(1);
-  await dialog.getByLabel('Seconds between runs').fill('60');
+  await dialog.getByLabel('Interval (seconds)').fill('60');
   await expectAccessible(page);
   await dialog.getByRole('button', { name: 'Add connection' }).click();
   await page.getByRole('heading', { level: 1, name: /apollo/ }).waitFor();

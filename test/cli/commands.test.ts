@@ -261,10 +261,10 @@ describe('errors are printed in one line', () => {
     );
   });
 
-  it.each(['tick', 'migrate'])(
+  it.each(['tick', 'migrate', 'work --drain'])(
     'errors: %s retries an unreachable database, logs each retry, then fails',
     async (command) => {
-      const result = await runCli([command], {
+      const result = await runCli(command.split(' '), {
         cwd: emptyFolder,
         env: { SYNCLINE_DATABASE_URL: 'postgres://me:s3cret@127.0.0.1:1/db' },
       });

@@ -70,7 +70,7 @@ describe('syncline work --drain', () => {
     await database.empty();
     expect(await cli.run('work', '--drain')).toMatchObject({
       code: 0,
-      stdout: 'No jobs were run: no due job has a connector in this process.\n',
+      stdout: "Ran no jobs: no job of this process's connectors is due.\n",
       stderr: '',
     });
   });
@@ -79,9 +79,7 @@ describe('syncline work --drain', () => {
     const { id } = await database.engine().connections.create({ tenantId: tenant, provider: 'github' });
     await database.job(id, { scheduled_at: '2999-01-01T00:00:42Z' });
     const { stdout } = await cli.run('work', '--drain');
-    expect(stdout).toMatch(
-      /No jobs were run.*\nThe next job is due at 2999-01-01T00:00:42\.000Z \(in .+\)\.\n$/,
-    );
+    expect(stdout).toMatch(/Ran no jobs.*\nThe next job is due at 2999-01-01T00:00:42\.000Z \(in .+\)\.\n$/);
     const json = JSON.parse((await cli.run('work', '--drain', '--json')).stdout);
     expect(json).toMatchObject({ claimed: 0, next_due_at: '2999-01-01T00:00:42.000Z' });
   });

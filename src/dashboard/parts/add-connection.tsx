@@ -113,7 +113,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
         { value: '', label: 'None' },
       ],
     },
-    { name: 'external_id', label: 'Name', hint: 'Optional. Example: the account name at the provider.' },
+    { name: 'external_id', label: 'Account', hint: 'Optional. Its name or ID at the provider.' },
     ...scheduleFields('At least 60. Leave empty for the default.'),
     {
       name: 'config',

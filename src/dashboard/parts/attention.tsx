@@ -81,7 +81,7 @@ function Item({ item }: { item: AttentionItem }) {
 function askRepair(): void {
   ask({
     title: 'Repair the schedule?',
-    text: 'Resets times that are further in the future than the interval, jitter and backoff allow.',
+    text: 'Reschedules runs and retries that are further ahead than the schedule, jitter and backoff allow.',
     fields: [reasonField],
     confirm: 'Repair',
     run: async ({ reason }) => notify(resultText(await repair(reason))),

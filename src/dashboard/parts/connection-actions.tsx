@@ -68,7 +68,7 @@ function askTrigger({ connection, path }: Props): void {
 
 const effectTexts: Record<string, string> = {
   queued: 'Queued.',
-  brought_forward: 'The queued run was brought forward.',
+  brought_forward: 'The queued job is due now.',
   follows: 'A run is in progress; another one is queued after it.',
 };
 
@@ -93,7 +93,7 @@ function askResume({ connection, path }: Props): void {
     confirm: 'Resume',
     run: async ({ reason }) => {
       const { status } = await send<Connection>('POST', `${path}/resume`, reason ? { reason } : {});
-      notify(status === 'needs_auth' ? 'Not resumed: it waits for a credential.' : 'Resumed.');
+      notify(status === 'needs_auth' ? 'The connection is not resumed: it needs a credential.' : 'Resumed.');
     },
   });
 }

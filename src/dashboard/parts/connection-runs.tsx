@@ -60,10 +60,10 @@ export function ConnectionRuns({ id, path }: { id: string; path: string }) {
                 maxRows={rowsShown}
               />
             </div>
-            {items.length === 0 && <Empty>No runs yet.</Empty>}
+            {items.length === 0 && <Empty>No jobs yet.</Empty>}
             {items.length > 0 && (
               <Table
-                caption="Latest runs"
+                caption="Latest jobs"
                 columns={jobColumns}
                 rows={items.slice(0, rowsShown)}
                 keyOf={(job) => job.id}

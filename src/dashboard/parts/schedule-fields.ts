@@ -19,7 +19,7 @@ export function scheduleFields(
     },
     {
       name: 'interval_seconds',
-      label: 'Seconds between runs',
+      label: 'Interval (seconds)',
       hint: intervalHint,
       value: String(interval ?? ''),
       inputMode: 'numeric',

@@ -17,7 +17,7 @@ const height = 96;
 const lane = { top: 20, height: 40 };
 const middle = lane.top + lane.height / 2;
 
-/** Its text equivalent is the table of runs. */
+/** Its text equivalent is the table of jobs. */
 export function Timeline({ jobs, details, schedule, backMs, maxRows }: Props) {
   const [container, width] = useWidth();
   const [hovered, setHovered] = useState<Mark>();
@@ -138,12 +138,12 @@ function labelOf(jobs: Job[], schedule: Schedule | undefined, maxRows: number): 
   const failed = jobs.filter(({ status }) => status === 'failed').length;
   const next = schedule?.runs[0];
   const expected = next ? ` The next run is expected ${relative(next.earliest, now.peek())}.` : '';
-  return `Timeline of ${plural(jobs.length, 'run')}, ${failed} failed.${expected}${tableText(jobs.length, maxRows)}`;
+  return `Timeline of ${plural(jobs.length, 'job')}, ${failed} failed.${expected}${tableText(jobs.length, maxRows)}`;
 }
 
-function tableText(runs: number, maxRows: number): string {
-  if (runs === 0) return '';
-  return ` The table below lists ${runs > maxRows ? `the latest ${maxRows}` : 'all'} runs.`;
+function tableText(jobs: number, maxRows: number): string {
+  if (jobs === 0) return '';
+  return ` The table below lists ${jobs > maxRows ? `the latest ${maxRows}` : 'all'} jobs.`;
 }
 
 function tickText(ms: number, spanMs: number): string {
