@@ -1,14 +1,10 @@
-import {
-  type ClaimedJob,
-  claim,
-  type ExecutorContext,
-  rescueForeign,
-  statementTimeoutMs,
-} from '../pipeline/claim.ts';
+import { type ClaimedJob, claim, type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
 import { createClaimPosition } from '../pipeline/claim-position.ts';
+import { returnToOwners } from '../pipeline/ownership.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { Queryable } from '../store/database.ts';
 import { isCancelled } from '../store/database-errors.ts';
+import { findForeign } from '../store/job-owners.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import type { Lease } from './lease.ts';
 import type { Slots } from './slots.ts';
@@ -63,6 +59,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   let warnedMs = Number.NEGATIVE_INFINITY;
   let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
   let expectedBackoffs = 0;
+  let nextForeignScan: string | undefined;
 
   async function runOnce(): Promise<number> {
     const processId = lease.processId();
@@ -169,8 +166,17 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
     reportedMs = ports.monotonicMs();
     const others = (await limitedQuery((tx) => otherProvidersWaiting(tx, providers)))?.found;
     if (!others) return;
-    telemetry.ownersCorrected(await rescueForeign(timedDb, new Date(ports.now()), others));
+    if (others.length > 0) await correctForeign();
     telemetry.connectorsMissing(others);
+  }
+
+  /** EXE-13: of providers without a connector here, which perhaps no claim finds. */
+  async function correctForeign(): Promise<void> {
+    const read = (tx: Queryable) => findForeign(tx, { served: providers, from: nextForeignScan });
+    const scan = (await limitedQuery(read))?.found;
+    if (!scan) return;
+    telemetry.ownersCorrected(await returnToOwners(timedDb, new Date(ports.now()), scan.foreign));
+    nextForeignScan = scan.next;
   }
 
   return {

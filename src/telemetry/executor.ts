@@ -1,10 +1,11 @@
 import type { Meter } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { describeError } from '../contract/errors.ts';
-import type { ClaimedJob, ForeignJob } from '../pipeline/claim.ts';
+import type { ClaimedJob } from '../pipeline/claim.ts';
 import type { RunEvents } from '../pipeline/events.ts';
 import type { Verdict } from '../pipeline/judge.ts';
 import type { PoisonJob } from '../pipeline/lost-jobs.ts';
+import type { ForeignJob } from '../pipeline/ownership.ts';
 import { briefError } from '../platform/log.ts';
 import { counted } from './tick-summary.ts';
 
