@@ -169,7 +169,10 @@ function deferrals(rows: ReadyRow[], now: Date) {
   }));
 }
 
-/** Well below the lease, enough for a busy database. */
+/**
+ * Half the lease, from 5 s, for a busy database, to 15 s. A statement may outlast a lease below 5 s: the reaper
+ * requeues what it claimed, and the fence rejects a commit of requeued jobs.
+ */
 export function statementTimeoutMs({ leaseSeconds }: Config['executor']): number {
   return Math.min(15_000, Math.max(5000, leaseSeconds * 500));
 }

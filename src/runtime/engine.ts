@@ -65,7 +65,7 @@ export interface EngineOptions {
   close: () => Promise<void>;
 }
 
-/** Four seconds, enough for a database restart. */
+/** Four pauses, 3.75 to 7.5 s in total: enough for a database restart. */
 const defaultAttempts = 5;
 const defaultPruneMs = 10_000;
 
