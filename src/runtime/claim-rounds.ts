@@ -25,8 +25,8 @@ export interface ClaimRounds {
   claimed(): number;
   /** A job may be ready. */
   expectWork(): void;
-  /** A backoff may end earlier than last found. */
-  expectBackoff(): void;
+  /** A job may be due, or a backoff may end, earlier than last found. */
+  forgetNextDue(): void;
   drained(): Promise<void>;
 }
 
@@ -54,11 +54,11 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   let claimed = 0;
   let mayHaveWork = true;
   let contendedRounds = 0;
-  let reportedMs = Number.NEGATIVE_INFINITY;
+  let reportedMonotonicMs = Number.NEGATIVE_INFINITY;
   let lastQueryWasFast = false;
-  let warnedMs = Number.NEGATIVE_INFINITY;
+  let warnedMonotonicMs = Number.NEGATIVE_INFINITY;
   let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
-  let expectedBackoffs = 0;
+  let dueVersion = 0;
   let nextForeignScan: string | undefined;
 
   async function runOnce(): Promise<number> {
@@ -99,8 +99,8 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   }
 
   function warnOfCancel(limitMs: number): void {
-    if (ports.monotonicMs() - warnedMs < reportIntervalMs) return;
-    warnedMs = ports.monotonicMs();
+    if (ports.monotonicMs() - warnedMonotonicMs < reportIntervalMs) return;
+    warnedMonotonicMs = ports.monotonicMs();
     telemetry.dueQueryCancelled(limitMs, pollMs());
   }
 
@@ -111,14 +111,14 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
 
   async function nextDueInMs(): Promise<number | undefined> {
     const startedMs = ports.monotonicMs();
-    const expectedBefore = expectedBackoffs;
+    const versionBefore = dueVersion;
     const read = (tx: Queryable) => nextDueAt(tx, providers);
     const next = lastQueryWasFast ? { found: await read(timedDb) } : await limitedQuery(read);
     lastQueryWasFast = next !== undefined && ports.monotonicMs() - startedMs < fastQueryMs;
     if (!next) return undefined;
     const dueMs = next.found?.getTime() ?? Number.POSITIVE_INFINITY;
     // A notification during the query: its job may be missing from the snapshot.
-    if (expectedBackoffs === expectedBefore)
+    if (dueVersion === versionBefore)
       nothingDueUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
     return dueMs - ports.now();
   }
@@ -162,8 +162,8 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   }
 
   async function reportMissingConnectors(): Promise<void> {
-    if (ports.monotonicMs() - reportedMs < reportIntervalMs) return;
-    reportedMs = ports.monotonicMs();
+    if (ports.monotonicMs() - reportedMonotonicMs < reportIntervalMs) return;
+    reportedMonotonicMs = ports.monotonicMs();
     const others = (await limitedQuery((tx) => otherProvidersWaiting(tx, providers)))?.found;
     if (!others) return;
     if (others.length > 0) await correctForeign();
@@ -185,8 +185,8 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
     expectWork: () => {
       mayHaveWork = true;
     },
-    expectBackoff: () => {
-      expectedBackoffs++;
+    forgetNextDue: () => {
+      dueVersion++;
       nothingDueUntilMs = Number.NEGATIVE_INFINITY;
     },
     drained: () => new Promise((resolve) => void onDrained.push(resolve)),

@@ -51,7 +51,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     onWake: (reason) => {
       if (reason === 'runs') return lease.wake();
       // EXE-2: such as of an unblocked job.
-      rounds.expectBackoff();
+      rounds.forgetNextDue();
       claimNow();
     },
   });
@@ -96,7 +96,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
 
   function free(run: SlotRun, stored: Stored | undefined): void {
     if (stored?.hasFollowUps) claimNow();
-    if (stored?.verdict.outcome === 'requeued') rounds.expectBackoff();
+    if (stored?.verdict.outcome === 'requeued') rounds.forgetNextDue();
     if (stored) slots.finish(run, stored);
     else slots.forget(run, 'notCommitted');
   }
