@@ -42,7 +42,7 @@ export interface ClaimedJob {
   lastEndedAt: Date | undefined;
   /** For a budget; has no due time. */
   wasParked: boolean;
-  /** EXE-9. */
+  /** EXE-9: two processes in a row died while they ran jobs of the connection. */
   isSuspect: boolean;
   /** JSON text. Each reader parses its own copy: a connector may modify it. */
   cursor: string | undefined;
@@ -84,7 +84,7 @@ export interface ClaimRequest {
 /** Only uncommitted unique index entries block a claim. */
 const claimLockTimeoutMs = 1000;
 
-/** EXE-1 to EXE-3. */
+/** EXE-1 to EXE-3: skips rows that other transactions lock, so concurrent claims take different jobs. */
 export async function claim(
   context: ExecutorContext,
   { processId, claimId, limit, scanAll, position, endsBackoffs, takesSuspect }: ClaimRequest,

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
-import { type SchedulerContext, type TickResult, tick } from '../pipeline/tick.ts';
+import type { TickResult } from '../pipeline/events.ts';
+import { type SchedulerContext, tick } from '../pipeline/tick.ts';
 import type { Loop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 import { retry } from '../platform/retry.ts';
