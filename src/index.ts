@@ -5,7 +5,7 @@
 export { type ConfigFile, defineConfig } from './config/define.ts';
 export type { Config, ConfigOptions } from './config/settings.ts';
 export type { CheckResult, DoctorReport } from './doctor/index.ts';
-export type { TickResult } from './pipeline/tick.ts';
+export type { TickResult } from './pipeline/events.ts';
 export { type Ports, systemPorts } from './platform/ports.ts';
 export { type DrainResult, type Engine, type Role, roles, type WorkTotals } from './runtime/index.ts';
 export type { MigrationResult, MigrationStep } from './store/migrate.ts';

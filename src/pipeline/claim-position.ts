@@ -12,9 +12,9 @@ export interface ClaimScan {
 type LaneHead = Pick<Lane, 'slug' | 'priority'> & { scheduled_at: Date };
 
 export interface ClaimPosition {
-  resumeFrom(nowMs: number): readonly Lane[] | undefined;
+  resumeFrom(monotonicMs: number): readonly Lane[] | undefined;
   /** `findLanes` is called after a slow full scan that returned `limit` rows, which may be of few lanes. */
-  record(scan: ClaimScan, nowMs: number, findLanes: () => Promise<readonly LaneHead[]>): Promise<void>;
+  record(scan: ClaimScan, monotonicMs: number, findLanes: () => Promise<readonly LaneHead[]>): Promise<void>;
 }
 
 /** Slower: the scan read many dead index entries. */
@@ -29,17 +29,17 @@ const maxFullScanShare = 1 / 20;
  */
 export function createClaimPosition(): ClaimPosition {
   let lanes: readonly Lane[] | undefined;
-  let fullScanAtMs = 0;
+  let fullScanAtMonotonicMs = 0;
   return {
-    resumeFrom: (nowMs) => (nowMs < fullScanAtMs ? lanes : undefined),
-    record: async (scan, nowMs, findLanes) => {
+    resumeFrom: (monotonicMs) => (monotonicMs < fullScanAtMonotonicMs ? lanes : undefined),
+    record: async (scan, monotonicMs, findLanes) => {
       if (scan.lanes) {
         lanes = scan.isFull ? advance(scan.lanes, firstPerLane(scan.rows)) : undefined;
         return;
       }
       // Before a statement that may fail.
       lanes = undefined;
-      fullScanAtMs = nowMs + scan.tookMs / maxFullScanShare;
+      fullScanAtMonotonicMs = monotonicMs + scan.tookMs / maxFullScanShare;
       // EXE-2: without all lanes, the missing ones would wait for the next full scan.
       if (isSlow(scan)) lanes = scan.isFull ? (await findLanes()).map(laneOf) : firstPerLane(scan.rows);
     },

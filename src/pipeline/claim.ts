@@ -4,19 +4,17 @@ import type { Ports } from '../platform/ports.ts';
 import { isSuspect } from '../schedule/losses.ts';
 import {
   blockStuck,
-  correctOwners,
   deferJobs,
   endBackoffs,
-  findForeign,
   findLanes,
   lockReady,
   markRunning,
   type ReadyRow,
 } from '../store/claims.ts';
-import { type Database, enableTriggers, type Queryable } from '../store/database.ts';
+import { type Database, enableTriggers } from '../store/database.ts';
 import { isConflict, violatedConstraint } from '../store/database-errors.ts';
-import { wakeExecutors } from '../store/wake.ts';
 import type { ClaimPosition } from './claim-position.ts';
+import { type ForeignJob, returnToOwners } from './ownership.ts';
 import type { RunResources } from './resources.ts';
 
 export interface ExecutorContext {
@@ -44,7 +42,7 @@ export interface ClaimedJob {
   lastEndedAt: Date | undefined;
   /** For a budget; has no due time. */
   wasParked: boolean;
-  /** EXE-9. */
+  /** EXE-9: two processes in a row died while they ran jobs of the connection. */
   isSuspect: boolean;
   /** JSON text. Each reader parses its own copy: a connector may modify it. */
   cursor: string | undefined;
@@ -60,9 +58,6 @@ export interface ClaimedJob {
 
 /** Bounds the transaction's duration. */
 const maxBackoffsEnded = 1000;
-
-/** EXE-13: before the correction. */
-export type ForeignJob = Pick<ClaimedJob, 'id' | 'connectionId' | 'tenantId' | 'providerSlug'>;
 
 export interface Claim {
   jobs: ClaimedJob[];
@@ -89,7 +84,7 @@ export interface ClaimRequest {
 /** Only uncommitted unique index entries block a claim. */
 const claimLockTimeoutMs = 1000;
 
-/** EXE-1 to EXE-3. */
+/** EXE-1 to EXE-3: skips rows that other transactions lock, so concurrent claims take different jobs. */
 export async function claim(
   context: ExecutorContext,
   { processId, claimId, limit, scanAll, position, endsBackoffs, takesSuspect }: ClaimRequest,
@@ -116,8 +111,11 @@ export async function claim(
         const { lanes, rows } = scan;
         const isFull = rows.length >= limit;
         await position.record({ ...scan, isFull }, ports.monotonicMs(), () => findLanes(tx, providers));
-        const foreign = rows.filter((row) => row.is_foreign);
-        await returnToOwners(tx, now, foreign);
+        const foreign = await returnToOwners(
+          tx,
+          now,
+          rows.filter((row) => row.is_foreign),
+        );
         const first = onePerConnection(
           rows.filter((row) => row.connection_status === 'active' && !row.is_foreign),
         );
@@ -135,7 +133,7 @@ export async function claim(
         // A partial scan may have missed jobs.
         const progressed = foreign.length + surplus.size > 0;
         const full = isFull || lanes !== undefined || progressed;
-        return { jobs, full, foreign: foreign.map(foreignJob), progressed };
+        return { jobs, full, foreign, progressed };
       },
       {
         timeoutMs: statementTimeoutMs(context.config),
@@ -171,39 +169,10 @@ function deferrals(rows: ReadyRow[], now: Date) {
   }));
 }
 
-type ForeignRow = Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>;
-
-/** EXE-13: later claims find them in their lane. */
-async function returnToOwners(tx: Queryable, now: Date, foreign: ForeignRow[]): Promise<void> {
-  if (foreign.length === 0) return;
-  await correctOwners(
-    tx,
-    now,
-    foreign.map((row) => row.id),
-  );
-  await wakeExecutors(tx);
-}
-
-/** EXE-13: of providers without a connector here, which perhaps no claim finds. Returns the originals. */
-export async function rescueForeign(
-  db: Queryable,
-  now: Date,
-  providers: readonly string[],
-): Promise<ForeignJob[]> {
-  if (providers.length === 0) return [];
-  const foreign = await findForeign(db, providers);
-  await returnToOwners(db, now, foreign);
-  return foreign.map(foreignJob);
-}
-
-const foreignJob = (row: ForeignRow): ForeignJob => ({
-  id: row.id,
-  connectionId: row.connection_id,
-  tenantId: row.tenant_id,
-  providerSlug: row.provider_slug,
-});
-
-/** Well below the lease, enough for a busy database. */
+/**
+ * Half the lease, from 5 s, for a busy database, to 15 s. A statement may outlast a lease below 5 s: the reaper
+ * requeues what it claimed, and the fence rejects a commit of requeued jobs.
+ */
 export function statementTimeoutMs({ leaseSeconds }: Config['executor']): number {
   return Math.min(15_000, Math.max(5000, leaseSeconds * 500));
 }

@@ -21,10 +21,13 @@ export interface PlacedJob {
   nextRunAtMs: number;
 }
 
-export interface TickFacts {
+/** What one scheduler tick placed and skipped. */
+export interface TickResult {
   scheduled: number;
+  /** Their job is still pending (SCH-7). */
   skippedPending: number;
   invalidMetadata: number;
+  /** SCH-10: connections overdue and not placed when the tick began. */
   backlog: number;
   durationMs: number;
 }
@@ -32,7 +35,7 @@ export interface TickFacts {
 export interface SchedulerEvents {
   jobPlaced(job: PlacedJob, config: Config['scheduler']): void;
   invalidMetadata(connection: ScheduledConnection): void;
-  tickFinished(result: TickFacts): void;
+  tickFinished(result: TickResult): void;
 }
 
 export interface RunEvents {

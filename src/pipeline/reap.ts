@@ -21,7 +21,7 @@ export interface Reaped {
   poison: PoisonJob[];
 }
 
-/** EXE-9. */
+/** EXE-9: in batches, the process row last: if a batch fails, the next heartbeat finds the process again. */
 export async function reap(context: Context, processId: string, timeoutMs?: number): Promise<Reaped> {
   const { db } = context;
   const reaped: Reaped = { count: 0, poison: [] };

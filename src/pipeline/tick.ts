@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { takeDue } from './due.ts';
 import { enqueue } from './enqueue.ts';
-import type { SchedulerEvents } from './events.ts';
+import type { SchedulerEvents, TickResult } from './events.ts';
 import { plan } from './plan.ts';
 
 export interface SchedulerContext {
@@ -13,17 +13,6 @@ export interface SchedulerContext {
   config: Config['scheduler'];
   ports: Ports;
   telemetry: SchedulerEvents;
-}
-
-/** What one scheduler tick placed and skipped. */
-export interface TickResult {
-  scheduled: number;
-  /** Their job is still pending (SCH-7). */
-  skippedPending: number;
-  invalidMetadata: number;
-  /** SCH-10: connections overdue and not placed when the tick began. */
-  backlog: number;
-  durationMs: number;
 }
 
 interface BatchResult {

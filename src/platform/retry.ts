@@ -4,7 +4,10 @@ const firstRetryMs = 250;
 /** Resumes soon after an outage. */
 const maxRetryMs = 4000;
 
-/** Half is jitter: processes retry out of step. */
+/**
+ * Half is jitter: processes retry out of step. `failures`: loops count from 0 (125 to 250 ms), `retry` from 1
+ * (250 to 500 ms).
+ */
 export function retryDelayMs(failures: number, random: number): number {
   const fullMs = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(failures, 10));
   return fullMs / 2 + (fullMs / 2) * random;

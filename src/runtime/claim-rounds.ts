@@ -1,14 +1,10 @@
-import {
-  type ClaimedJob,
-  claim,
-  type ExecutorContext,
-  rescueForeign,
-  statementTimeoutMs,
-} from '../pipeline/claim.ts';
+import { type ClaimedJob, claim, type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
 import { createClaimPosition } from '../pipeline/claim-position.ts';
+import { returnToOwners } from '../pipeline/ownership.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { Queryable } from '../store/database.ts';
 import { isCancelled } from '../store/database-errors.ts';
+import { findForeign } from '../store/job-owners.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import type { Lease } from './lease.ts';
 import type { Slots } from './slots.ts';
@@ -29,8 +25,8 @@ export interface ClaimRounds {
   claimed(): number;
   /** A job may be ready. */
   expectWork(): void;
-  /** A backoff may end earlier than last found. */
-  expectBackoff(): void;
+  /** A job may be due, or a backoff may end, earlier than last found. */
+  forgetNextDue(): void;
   drained(): Promise<void>;
 }
 
@@ -58,11 +54,12 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   let claimed = 0;
   let mayHaveWork = true;
   let contendedRounds = 0;
-  let reportedMs = Number.NEGATIVE_INFINITY;
+  let reportedMonotonicMs = Number.NEGATIVE_INFINITY;
   let lastQueryWasFast = false;
-  let warnedMs = Number.NEGATIVE_INFINITY;
+  let warnedMonotonicMs = Number.NEGATIVE_INFINITY;
   let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
-  let expectedBackoffs = 0;
+  let dueVersion = 0;
+  let nextForeignScan: string | undefined;
 
   async function runOnce(): Promise<number> {
     const processId = lease.processId();
@@ -102,8 +99,8 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   }
 
   function warnOfCancel(limitMs: number): void {
-    if (ports.monotonicMs() - warnedMs < reportIntervalMs) return;
-    warnedMs = ports.monotonicMs();
+    if (ports.monotonicMs() - warnedMonotonicMs < reportIntervalMs) return;
+    warnedMonotonicMs = ports.monotonicMs();
     telemetry.dueQueryCancelled(limitMs, pollMs());
   }
 
@@ -114,14 +111,14 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
 
   async function nextDueInMs(): Promise<number | undefined> {
     const startedMs = ports.monotonicMs();
-    const expectedBefore = expectedBackoffs;
+    const versionBefore = dueVersion;
     const read = (tx: Queryable) => nextDueAt(tx, providers);
     const next = lastQueryWasFast ? { found: await read(timedDb) } : await limitedQuery(read);
     lastQueryWasFast = next !== undefined && ports.monotonicMs() - startedMs < fastQueryMs;
     if (!next) return undefined;
     const dueMs = next.found?.getTime() ?? Number.POSITIVE_INFINITY;
     // A notification during the query: its job may be missing from the snapshot.
-    if (expectedBackoffs === expectedBefore)
+    if (dueVersion === versionBefore)
       nothingDueUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
     return dueMs - ports.now();
   }
@@ -165,12 +162,21 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   }
 
   async function reportMissingConnectors(): Promise<void> {
-    if (ports.monotonicMs() - reportedMs < reportIntervalMs) return;
-    reportedMs = ports.monotonicMs();
+    if (ports.monotonicMs() - reportedMonotonicMs < reportIntervalMs) return;
+    reportedMonotonicMs = ports.monotonicMs();
     const others = (await limitedQuery((tx) => otherProvidersWaiting(tx, providers)))?.found;
     if (!others) return;
-    telemetry.ownersCorrected(await rescueForeign(timedDb, new Date(ports.now()), others));
+    if (others.length > 0) await correctForeign();
     telemetry.connectorsMissing(others);
+  }
+
+  /** EXE-13: of providers without a connector here, which perhaps no claim finds. */
+  async function correctForeign(): Promise<void> {
+    const read = (tx: Queryable) => findForeign(tx, { served: providers, from: nextForeignScan });
+    const scan = (await limitedQuery(read))?.found;
+    if (!scan) return;
+    telemetry.ownersCorrected(await returnToOwners(timedDb, new Date(ports.now()), scan.foreign));
+    nextForeignScan = scan.next;
   }
 
   return {
@@ -179,8 +185,8 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
     expectWork: () => {
       mayHaveWork = true;
     },
-    expectBackoff: () => {
-      expectedBackoffs++;
+    forgetNextDue: () => {
+      dueVersion++;
       nothingDueUntilMs = Number.NEGATIVE_INFINITY;
     },
     drained: () => new Promise((resolve) => void onDrained.push(resolve)),

@@ -35,7 +35,7 @@ export function createDeleter(context: { db: Database; ports: Ports; telemetry: 
     runOnce,
     onFailure: (error, retryMs) => {
       isRequested = true;
-      telemetry.roundFailed('janitor', error, retryMs);
+      telemetry.roundFailed('deleter', error, retryMs);
     },
   });
 

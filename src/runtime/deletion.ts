@@ -15,7 +15,7 @@ import {
   finishDeletion,
   takeDeletion,
 } from '../store/deletions.ts';
-import { deleteSignals } from '../store/signals.ts';
+import { deleteSignalsOfConnection } from '../store/signals.ts';
 import { recheckRuns } from '../store/wake.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 import { maxErrorLength } from '../values/limits.ts';
@@ -58,7 +58,7 @@ export async function deleteBatch(
         taken = await takeDeletion(tx, { connectionId, failedBefore });
         if (!taken) return 'none';
         const id = taken.connection_id;
-        const signals = await deleteSignals(tx, id, batch);
+        const signals = await deleteSignalsOfConnection(tx, id, batch);
         const jobs = signals < batch ? await deleteJobs(tx, id, batch) : 0;
         if (signals + jobs === 0) {
           await finish(tx, now, taken, ports);

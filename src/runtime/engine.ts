@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
-import { type SchedulerContext, type TickResult, tick } from '../pipeline/tick.ts';
+import type { TickResult } from '../pipeline/events.ts';
+import { type SchedulerContext, tick } from '../pipeline/tick.ts';
 import type { Loop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 import { retry } from '../platform/retry.ts';
@@ -65,7 +66,7 @@ export interface EngineOptions {
   close: () => Promise<void>;
 }
 
-/** Four seconds, enough for a database restart. */
+/** Four pauses, 3.75 to 7.5 s in total: enough for a database restart. */
 const defaultAttempts = 5;
 const defaultPruneMs = 10_000;
 

@@ -3,7 +3,7 @@ import { type Stored, syncJob } from '../pipeline/sync.ts';
 import { type Loop, startLoop } from '../platform/loop.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import type { WakeReason } from '../store/wake.ts';
-import type { Telemetry } from '../telemetry/index.ts';
+import type { LossReason, Telemetry } from '../telemetry/index.ts';
 import { createClaimRounds } from './claim-rounds.ts';
 import { createCommitQueue } from './commit-queue.ts';
 import { startLease } from './lease.ts';
@@ -28,6 +28,9 @@ export interface Executor extends Loop {
 /** Two fit into a lease; a slow server must not time out. */
 const heartbeatTimeoutMs = (leaseSeconds: number) => Math.min(10_000, Math.max(1000, leaseSeconds * 300));
 
+/** By the status that a heartbeat finds; any other: the row has no claim or another. */
+const lossReasons: Partial<Record<string, LossReason>> = { cancelled: 'cancelled', deleted: 'jobDeleted' };
+
 const ended = ({ succeeded, requeued, failed }: RunTotals) => succeeded + requeued + failed;
 
 export function startExecutor(options: ExecutorOptions): Executor {
@@ -48,7 +51,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     onWake: (reason) => {
       if (reason === 'runs') return lease.wake();
       // EXE-2: such as of an unblocked job.
-      rounds.expectBackoff();
+      rounds.forgetNextDue();
       claimNow();
     },
   });
@@ -60,11 +63,11 @@ export function startExecutor(options: ExecutorOptions): Executor {
     onRunLost: ({ jobId, claimId, status }) => {
       const run = slots.ofJob(jobId);
       if (run?.state === 'syncing' && run.job.claimId === claimId)
-        slots.forget(run, status === 'cancelled' ? 'cancelled' : 'lost');
+        slots.forget(run, lossReasons[status] ?? 'claimLost');
     },
     onLost: () => {
       telemetry.leaseLost(slots.count());
-      for (const run of slots.all()) slots.forget(run, 'lost');
+      for (const run of slots.all()) slots.forget(run, 'leaseLost');
     },
   });
   const rounds = createClaimRounds({ ...options, slots, lease, isListening: reserved.isListening, start });
@@ -93,9 +96,9 @@ export function startExecutor(options: ExecutorOptions): Executor {
 
   function free(run: SlotRun, stored: Stored | undefined): void {
     if (stored?.hasFollowUps) claimNow();
-    if (stored?.verdict.outcome === 'requeued') rounds.expectBackoff();
+    if (stored?.verdict.outcome === 'requeued') rounds.forgetNextDue();
     if (stored) slots.finish(run, stored);
-    else slots.forget(run, 'lost');
+    else slots.forget(run, 'notCommitted');
   }
 
   /** EXE-10. */

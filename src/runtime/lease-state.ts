@@ -7,8 +7,8 @@
  *      │                       │    └── heartbeatFailed ─┘  │   └───┘
  *      └───────── lost ────────┴────────────────────────────┘
  *
- * `lost`: the server no longer has the lease, or `heldUntilMs` has passed. A lost lease is never renewed: its
- * id is `previousId` until `released`, then in `survived` until `forgiven`.
+ * `lost`: the server no longer has the lease, or `heldUntilMonotonicMs` has passed. A lost lease is never
+ * renewed: its id is `previousId` until `released`, then in `survived` until `forgiven`.
  */
 export interface LeaseState {
   readonly current: HeldLease | undefined;
@@ -22,7 +22,7 @@ export interface LeaseState {
 
 interface HeldLease {
   readonly id: string;
-  readonly heldUntilMs: number;
+  readonly heldUntilMonotonicMs: number;
   /** The last heartbeat succeeded. */
   readonly isConfirmed: boolean;
   /** Claims of unknown outcome, by id. */
@@ -30,20 +30,20 @@ interface HeldLease {
 }
 
 interface UncertainClaim {
-  readonly untilMs: number;
+  readonly untilMonotonicMs: number;
   readonly isChecked: boolean;
 }
 
 export type LeaseEvent =
-  | { type: 'registered'; id: string; heldUntilMs: number }
-  | { type: 'renewed'; id: string; heldUntilMs: number; expired: readonly string[] }
+  | { type: 'registered'; id: string; heldUntilMonotonicMs: number }
+  | { type: 'renewed'; id: string; heldUntilMonotonicMs: number; expired: readonly string[] }
   | { type: 'heartbeatFailed' }
   | { type: 'lost' }
   | { type: 'released'; id: string }
   | { type: 'forgiven'; id: string }
   | { type: 'reaped'; expired: readonly string[] }
-  | { type: 'claimUncertain'; claimId: string; nowMs: number }
-  | { type: 'claimChecked'; processId: string; claimId: string; nowMs: number };
+  | { type: 'claimUncertain'; claimId: string; monotonicMs: number }
+  | { type: 'claimChecked'; processId: string; claimId: string; monotonicMs: number };
 
 /** An interrupted COMMIT may still succeed this long. */
 const uncertainMs = 60_000;
@@ -54,15 +54,15 @@ export function reduceLease(state: LeaseState, event: LeaseEvent): LeaseState {
   const { current } = state;
   switch (event.type) {
     case 'registered': {
-      const { id, heldUntilMs } = event;
-      return { ...state, current: { id, heldUntilMs, isConfirmed: false, uncertain: new Map() } };
+      const { id, heldUntilMonotonicMs } = event;
+      return { ...state, current: { id, heldUntilMonotonicMs, isConfirmed: false, uncertain: new Map() } };
     }
     case 'renewed':
       // The watchdog gave it up meanwhile.
       if (current?.id !== event.id) return state;
       return {
         ...state,
-        current: { ...current, heldUntilMs: event.heldUntilMs, isConfirmed: true },
+        current: { ...current, heldUntilMonotonicMs: event.heldUntilMonotonicMs, isConfirmed: true },
         expired: event.expired,
       };
     case 'heartbeatFailed':
@@ -81,11 +81,14 @@ export function reduceLease(state: LeaseState, event: LeaseEvent): LeaseState {
       // A heartbeat may have found others.
       return state.expired === event.expired ? { ...state, expired: [] } : state;
     case 'claimUncertain':
-      return withClaim(state, event.claimId, { untilMs: event.nowMs + uncertainMs, isChecked: false });
+      return withClaim(state, event.claimId, {
+        untilMonotonicMs: event.monotonicMs + uncertainMs,
+        isChecked: false,
+      });
     case 'claimChecked': {
       const claim = current?.uncertain.get(event.claimId);
       if (!claim || current?.id !== event.processId) return state;
-      const isOver = claim.untilMs < event.nowMs;
+      const isOver = claim.untilMonotonicMs < event.monotonicMs;
       return withClaim(state, event.claimId, isOver ? undefined : { ...claim, isChecked: true });
     }
   }
@@ -99,8 +102,8 @@ function withClaim(state: LeaseState, claimId: string, claim: UncertainClaim | u
   return { ...state, current: { ...state.current, uncertain } };
 }
 
-export const claimingId = ({ current }: LeaseState, nowMs: number): string | undefined =>
-  current?.isConfirmed && nowMs < current.heldUntilMs ? current.id : undefined;
+export const claimingId = ({ current }: LeaseState, monotonicMs: number): string | undefined =>
+  current?.isConfirmed && monotonicMs < current.heldUntilMonotonicMs ? current.id : undefined;
 
 /** Dead processes or uncertain claims may leave jobs. */
 export const hasPendingReturns = ({ current, expired }: LeaseState): boolean =>

@@ -72,7 +72,7 @@ export function startLease(options: LeaseOptions): Lease {
     const now = await reserved.now();
     const self = { id, host: hostname(), pid: process.pid, concurrency, providers };
     await insertProcess(reserved, now, leaseSeconds, { ...self, clockSkewSeconds: db.clock.skewSeconds() });
-    apply({ type: 'registered', id, heldUntilMs: sentMs + leaseMs });
+    apply({ type: 'registered', id, heldUntilMonotonicMs: sentMs + leaseMs });
     watchdog.wake();
   }
 
@@ -100,7 +100,7 @@ export function startLease(options: LeaseOptions): Lease {
       return 0;
     }
     const wasConfirmed = state.current.isConfirmed;
-    apply({ type: 'renewed', id, heldUntilMs: sentMs + leaseMs, expired });
+    apply({ type: 'renewed', id, heldUntilMonotonicMs: sentMs + leaseMs, expired });
     if (!wasConfirmed) onHeld();
     for (const run of lost) onRunLost(run);
     if (expired.length > 0 || state.current.uncertain.size > 0) reaper.wake();
@@ -115,7 +115,7 @@ export function startLease(options: LeaseOptions): Lease {
 
   async function watch(): Promise<number> {
     if (!state.current) return leaseMs;
-    const leftMs = state.current.heldUntilMs - ports.monotonicMs();
+    const leftMs = state.current.heldUntilMonotonicMs - ports.monotonicMs();
     if (leftMs <= 0) lose();
     return Math.max(leftMs, 0);
   }
@@ -136,7 +136,7 @@ export function startLease(options: LeaseOptions): Lease {
     hasPendingReturns: () => hasPendingReturns(state),
     holds: (processId) => state.current?.id === processId,
     markUncertain: (claimId) => {
-      apply({ type: 'claimUncertain', claimId, nowMs: ports.monotonicMs() });
+      apply({ type: 'claimUncertain', claimId, monotonicMs: ports.monotonicMs() });
       heartbeats.wake();
     },
     wake: () => heartbeats.wake(),

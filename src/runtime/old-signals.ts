@@ -2,7 +2,7 @@ import type { Queryable } from '../store/database.ts';
 import type { FeedPlace } from '../store/feed.ts';
 import {
   deleteBatches,
-  deleteSignals,
+  deleteOldSignals,
   firstSignals,
   moveStartOfFeed,
   oldBatches,
@@ -32,7 +32,7 @@ export async function pruneSignals(
   const signals = await firstSignals(tx, batches, { within, limit });
   const cut = signals.length === limit ? signals.at(-1) : undefined;
   await moveStartOfFeed(tx, cut?.position ?? last.position);
-  const deleted = await deleteSignals(tx, signals);
+  const deleted = await deleteOldSignals(tx, signals);
   const isMore = cut !== undefined || batches.length === limit;
   // The others are locked: later.
   if (deleted < signals.length) return { deleted, isMore: isMore && deleted > 0, next: place };

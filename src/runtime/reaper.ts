@@ -27,11 +27,11 @@ const maxOrphanCheckShare = 1 / 100;
 export function startReaper(options: ReaperOptions): Reaper {
   const { db, config, ports, telemetry, lease, apply, onRequeued } = options;
   const timeoutMs = statementTimeoutMs(config);
-  let nextOrphanCheckMs = Number.NEGATIVE_INFINITY;
+  let nextOrphanCheckMonotonicMs = Number.NEGATIVE_INFINITY;
 
   async function runOnce(): Promise<number> {
     await reapExpired();
-    if (ports.monotonicMs() >= nextOrphanCheckMs) await returnOrphans();
+    if (ports.monotonicMs() >= nextOrphanCheckMonotonicMs) await returnOrphans();
     await returnUncertain();
     // Last: may wait for a locked connection.
     await forgiveDeaths();
@@ -56,7 +56,7 @@ export function startReaper(options: ReaperOptions): Reaper {
         telemetry.processReaped(processId, await returnJobs({ db }, { processId }));
     } finally {
       const tookMs = ports.monotonicMs() - startedMs;
-      nextOrphanCheckMs = startedMs + Math.max(orphanCheckMs, tookMs / maxOrphanCheckShare);
+      nextOrphanCheckMonotonicMs = startedMs + Math.max(orphanCheckMs, tookMs / maxOrphanCheckShare);
     }
   }
 
@@ -66,7 +66,7 @@ export function startReaper(options: ReaperOptions): Reaper {
     for (const [claimId, { isChecked }] of current.uncertain) {
       await returnJobs({ db }, { processId: current.id, claimId });
       if (!isChecked) onRequeued();
-      apply({ type: 'claimChecked', processId: current.id, claimId, nowMs: ports.monotonicMs() });
+      apply({ type: 'claimChecked', processId: current.id, claimId, monotonicMs: ports.monotonicMs() });
     }
   }
 

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
-import { type SchedulerContext, type TickResult, tick } from '../pipeline/tick.ts';
+import type { TickResult } from '../pipeline/events.ts';
+import { type SchedulerContext, tick } from '../pipeline/tick.ts';
 import { type Loop, startLoop } from '../platform/loop.ts';
 import { cronSchedulerId, deleteScheduler, recordTick, type SchedulerRow } from '../store/schedulers.ts';
 import type { Telemetry } from '../telemetry/index.ts';

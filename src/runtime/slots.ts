@@ -5,13 +5,13 @@ import { redactorFor } from '../pipeline/run.ts';
 import { RunAbort } from '../pipeline/run-abort.ts';
 import type { HeldRun, Stored } from '../pipeline/sync.ts';
 import type { Ports } from '../platform/ports.ts';
-import { createRunLog, type Telemetry } from '../telemetry/index.ts';
+import { createRunLog, type LossReason, type Telemetry } from '../telemetry/index.ts';
 
 export interface RunTotals {
   succeeded: number;
   requeued: number;
   failed: number;
-  /** Cancelled, or lost their lease. */
+  /** Ended for a `LossReason`. */
   lost: number;
   signals: number;
 }
@@ -27,12 +27,14 @@ export interface SlotsOptions {
   onFreed: () => void;
 }
 
-const abortReasons = {
-  lost: 'its lease was lost',
+const abortReasons: Record<LossReason, string> = {
+  leaseLost: 'its lease was lost',
+  claimLost: 'its job was requeued, ended or claimed again',
+  jobDeleted: 'its job was deleted',
+  notCommitted: 'its result was not stored',
   cancelled: 'its job was cancelled',
   shutdown: 'the process is shutting down',
 };
-type AbortReason = keyof typeof abortReasons;
 
 /** In start order. */
 export interface Slots {
@@ -45,7 +47,7 @@ export interface Slots {
   start(job: ClaimedJob): SlotRun;
   finish(run: SlotRun, stored: Stored): void;
   /** Aborts the run and discards its result. */
-  forget(run: SlotRun, why: AbortReason): void;
+  forget(run: SlotRun, why: LossReason): void;
   /** EXE-9. Returns the time until the next run is late. */
   abortOverdue(maxRunSeconds: number): number;
   emptied(): Promise<void>;
@@ -64,7 +66,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
     if (runs.size === 0) for (const resolve of onEmpty.splice(0)) resolve();
   }
 
-  function forget(run: SlotRun, why: AbortReason): void {
+  function forget(run: SlotRun, why: LossReason): void {
     if (!isHeld(run)) return;
     remove(run);
     totals.lost++;
@@ -83,7 +85,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
     start(job) {
       // An earlier run lost its claim unnoticed.
       const earlier = runs.get(job.id);
-      if (earlier) forget(earlier, 'lost');
+      if (earlier) forget(earlier, 'claimLost');
       const redactor = redactorFor(job, connectors.get(job.providerSlug) as Connector);
       const run: SlotRun = {
         job,

@@ -177,42 +177,6 @@ export async function deferJobs(tx: Queryable, jobs: { id: string; until: Date }
   await deferJobsSql.all(tx, { d: jobs });
 }
 
-/** Per provider, in claim order. */
-const maxScanned = 1000;
-
-const findForeignSql = sql<Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>>`
-  SELECT j.id, j.connection_id, j.tenant_id, j.provider_slug
-  FROM unnest(:providers::text[]) AS p (slug) CROSS JOIN LATERAL (
-    (SELECT id, connection_id, tenant_id, provider_slug FROM :schema.sync_jobs
-     WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND provider_slug = p.slug
-     ORDER BY provider_slug, priority, scheduled_at LIMIT ${maxScanned})
-    UNION ALL
-    (SELECT id, connection_id, tenant_id, provider_slug FROM :schema.sync_jobs
-     WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL AND provider_slug = p.slug
-     ORDER BY provider_slug, retry_after LIMIT ${maxScanned})) j
-  WHERE (SELECT c.id FROM :schema.connections c
-         WHERE c.id = j.connection_id AND c.tenant_id = j.tenant_id
-           AND c.provider_slug = j.provider_slug) IS NULL
-  LIMIT 1000`;
-
-/** EXE-13. */
-export function findForeign(
-  db: Queryable,
-  providers: readonly string[],
-): Promise<Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>[]> {
-  return findForeignSql.all(db, { providers });
-}
-
-const correctOwnersSql = sql<object>`
-  UPDATE :schema.sync_jobs j SET tenant_id = c.tenant_id, provider_slug = c.provider_slug, updated_at = :now
-  FROM :schema.connections c
-  WHERE j.id = ANY (:jobIds::uuid[]) AND c.id = ANY (ARRAY[j.connection_id])`;
-
-/** EXE-13. */
-export async function correctOwners(tx: Queryable, now: Date, jobIds: string[]): Promise<void> {
-  await correctOwnersSql.all(tx, { now, jobIds });
-}
-
 const endBackoffsSql = sql<object>`
   UPDATE :schema.sync_jobs SET retry_after = NULL
   WHERE id = ANY (ARRAY(

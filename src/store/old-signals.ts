@@ -43,7 +43,7 @@ export function firstSignals(
   return firstSignalsSql.all(tx, { b: withStarts(batches, within), limit });
 }
 
-const deleteSignalsSql = sql<{ deleted: number }>`
+const deleteOldSignalsSql = sql<{ deleted: number }>`
   WITH held AS MATERIALIZED (
     SELECT s.batch, s.tenant_id, s.id
     FROM ${unnest('given', { batch: 'uuid', tenant_id: 'uuid', id: 'uuid' })}
@@ -58,8 +58,8 @@ const deleteSignalsSql = sql<{ deleted: number }>`
   SELECT count(*)::int AS deleted FROM gone`;
 
 /** Skips locked signals. By id alone, with statistics of an empty table, the planner scans another index. */
-export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promise<number> {
-  const row = await deleteSignalsSql.first(tx, { given: signals });
+export async function deleteOldSignals(tx: Queryable, signals: OldSignal[]): Promise<number> {
+  const row = await deleteOldSignalsSql.first(tx, { given: signals });
   return row?.deleted ?? 0;
 }
 

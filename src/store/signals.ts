@@ -50,13 +50,17 @@ export async function insertSignals(
   return new Map(rows.map((row) => [row.job_id, row.stored]));
 }
 
-const deleteSignalsSql = sql<object>`
+const deleteOfConnectionSql = sql<object>`
   DELETE FROM :schema.signals WHERE id = ANY (ARRAY(
     SELECT id FROM :schema.signals WHERE connection_id = :connectionId ORDER BY received_at LIMIT :limit))
   RETURNING 1`;
 
-export async function deleteSignals(db: Queryable, connectionId: string, limit: number): Promise<number> {
-  const rows = await deleteSignalsSql.all(db, { connectionId, limit });
+export async function deleteSignalsOfConnection(
+  db: Queryable,
+  connectionId: string,
+  limit: number,
+): Promise<number> {
+  const rows = await deleteOfConnectionSql.all(db, { connectionId, limit });
   return rows.length;
 }
 

@@ -1,15 +1,28 @@
 import type { Meter } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { describeError } from '../contract/errors.ts';
-import type { ClaimedJob, ForeignJob } from '../pipeline/claim.ts';
+import type { ClaimedJob } from '../pipeline/claim.ts';
 import type { RunEvents } from '../pipeline/events.ts';
 import type { Verdict } from '../pipeline/judge.ts';
 import type { PoisonJob } from '../pipeline/lost-jobs.ts';
+import type { ForeignJob } from '../pipeline/ownership.ts';
 import { briefError } from '../platform/log.ts';
 import { counted } from './tick-summary.ts';
 
 /** An old `scheduled_at` would distort the sum. */
 const maxLagMs = 365 * 86_400_000;
+
+/** Why a run ended without storing anything. */
+export type LossReason = 'leaseLost' | 'claimLost' | 'jobDeleted' | 'notCommitted' | 'cancelled' | 'shutdown';
+
+const lossSentences: Record<LossReason, string> = {
+  leaseLost: 'lost its lease; nothing was stored',
+  claimLost: 'its job was requeued, ended or claimed again; nothing was stored',
+  jobDeleted: 'its job was deleted; nothing was stored',
+  notCommitted: 'the run no longer held its job, or its commit failed until shutdown; nothing was stored',
+  cancelled: 'cancelled while running; nothing was stored',
+  shutdown: 'not finished within the grace time; requeued',
+};
 
 /** EXE-12. */
 export interface ExecutorTelemetry extends RunEvents {
@@ -19,7 +32,7 @@ export interface ExecutorTelemetry extends RunEvents {
   running(count: number): void;
   runLogger(job: ClaimedJob): Logger;
   jobFinished(job: ClaimedJob, verdict: Verdict, run: { durationMs: number; signals: number }): void;
-  runLost(job: ClaimedJob, why: 'lost' | 'cancelled' | 'shutdown'): void;
+  runLost(job: ClaimedJob, why: LossReason): void;
   leaseLost(runs: number): void;
   processReaped(processId: string, requeued: number): void;
   /** EXE-9. */
@@ -151,13 +164,8 @@ export function executorTelemetry(
     },
 
     runLost(job, why) {
-      if (why === 'lost') leasesLost.add(1);
-      const sentence = {
-        lost: 'lost its lease; nothing was stored',
-        cancelled: 'cancelled while running; nothing was stored',
-        shutdown: 'not finished within the grace time; requeued',
-      }[why];
-      log.warn(logFields(job), `${jobLabel(job)}: ${sentence}`);
+      if (why !== 'cancelled' && why !== 'shutdown') leasesLost.add(1);
+      log.warn(logFields(job), `${jobLabel(job)}: ${lossSentences[why]}`);
     },
 
     leaseLost(runs) {

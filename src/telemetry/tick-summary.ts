@@ -1,4 +1,4 @@
-import type { TickFacts } from '../pipeline/events.ts';
+import type { TickResult } from '../pipeline/events.ts';
 
 const minReportMs = 30_000;
 
@@ -11,7 +11,7 @@ interface TickReport {
 
 interface TickSummary {
   runFinished(signals: number): void;
-  tickFinished(tick: TickFacts): TickReport;
+  tickFinished(tick: TickResult): TickReport;
 }
 
 interface Sums {
@@ -56,9 +56,9 @@ export function createTickSummary(monotonicMs: () => number): TickSummary {
   };
 }
 
-type Counts = Pick<TickFacts, 'scheduled' | 'skippedPending' | 'invalidMetadata'>;
+type Counts = Pick<TickResult, 'scheduled' | 'skippedPending' | 'invalidMetadata'>;
 
-function fieldsOf({ scheduled, skippedPending, invalidMetadata }: Counts, tick: TickFacts) {
+function fieldsOf({ scheduled, skippedPending, invalidMetadata }: Counts, tick: TickResult) {
   return {
     scheduled,
     skipped_pending: skippedPending,
@@ -68,7 +68,7 @@ function fieldsOf({ scheduled, skippedPending, invalidMetadata }: Counts, tick: 
   };
 }
 
-function tickSentence({ scheduled, skippedPending }: Counts, { durationMs }: TickFacts): string {
+function tickSentence({ scheduled, skippedPending }: Counts, { durationMs }: TickResult): string {
   const placed = scheduled === 0 ? 'nothing due' : `placed ${counted(scheduled, 'job')}`;
   const skipped = skippedPending === 0 ? '' : `, skipped ${skippedPending} until their current job ends`;
   return `tick: ${placed}${skipped} (${Math.round(durationMs)} ms)`;

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { testPorts } from '../support/clock.ts';
 import { connector } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;
@@ -126,5 +128,35 @@ describe('EXE-13: a job row whose tenant or provider differs from its connection
     expect(check?.findings).toEqual([
       expect.objectContaining({ severity: 'warning', message: expect.stringContaining(id) }),
     ]);
+  });
+});
+
+describe('EXE-13: jobs of a provider without a connector', () => {
+  it('EXE-13: a foreign job behind 10,001 others is corrected, also after the scan has passed it', async () => {
+    const foreign = { provider_slug: 'slack', scheduled_at: '2100-01-01T00:00:00Z' };
+    const first = await job(await connect(), { ...foreign, status: 'succeeded' });
+    await sql(
+      `WITH c AS (INSERT INTO connections (tenant_id, provider_slug) SELECT $1, 'slack' FROM generate_series(1, 10001) RETURNING *)
+       INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at)
+       SELECT tenant_id, provider_slug, id, 'incremental', '2025-01-01' FROM c`,
+      [tenant],
+    );
+    const last = await job(await connect(), foreign);
+    let skippedMs = 0;
+    const ports = { ...systemPorts, monotonicMs: () => performance.now() + skippedMs };
+    const executor = { pollIntervalMs: 50, leaseSeconds: 3600 };
+    const engine = database.engine({ ports, executor, connectors: [connector()] });
+    await engine.start({ roles: ['executor'] });
+    const corrected = (id: string) =>
+      until(`job ${id} is corrected`, async () => {
+        // One scan a minute.
+        skippedMs += 60_000;
+        return (
+          (await sql(`SELECT FROM sync_jobs WHERE id = $1 AND provider_slug = 'github'`, [id])).length > 0
+        );
+      });
+    await corrected(last);
+    await sql(`UPDATE sync_jobs SET status = 'queued' WHERE id = $1`, [first]);
+    await corrected(first);
   });
 });

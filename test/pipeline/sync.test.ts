@@ -223,7 +223,7 @@ describe('EXE-5: the commit', () => {
     expect(await sql('SELECT FROM signals WHERE connection_id = $1', [first])).toHaveLength(4);
   });
 
-  it('EXE-5: a run that lost its lease writes nothing', async () => {
+  it('EXE-5: a run that lost its claim writes nothing', async () => {
     const id = await connect({ metadata: { sync: { cursor: 'old' } } });
     const jobId = await job(id);
     const { totals, warnings } = await drain(
@@ -236,7 +236,7 @@ describe('EXE-5: the commit', () => {
       }),
     );
     expect(totals).toMatchObject({ succeeded: 0, lost: 1, signals: 0 });
-    expect(warnings).toEqual([expect.stringContaining('lost its lease')]);
+    expect(warnings).toEqual([expect.stringContaining('the run no longer held its job')]);
     expect(await sql('SELECT FROM signals')).toHaveLength(0);
     expect(await cursorOf(id)).toBe('old');
     expect((await jobs()).map(({ status }) => status)).toEqual(['running']);

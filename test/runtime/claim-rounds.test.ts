@@ -146,7 +146,7 @@ describe('EXE-2: order after a notification', () => {
         if (!isNextDue(statement) || inserted.length > 0) return;
         inserted.push(await job(await connect(), { priority: 9, retry_after: new Date(Date.now() - 1000) }));
         inserted.push(await job(await connect()));
-        rounds.expectBackoff();
+        rounds.forgetNextDue();
         rounds.expectWork();
       },
     });

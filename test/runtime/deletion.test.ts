@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import { type Deletion, type Syncline, systemPorts } from '../../src/index.ts';
+import { type Deletion, type Ports, type Syncline, systemPorts } from '../../src/index.ts';
 import { deleteBatch, deletionBatch } from '../../src/runtime/deletion.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startService } from '../http/service.ts';
 import { startBlockingEngine } from '../support/blocking-engine.ts';
 import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
 import { startProcess } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
@@ -262,6 +263,19 @@ describe('deletion: a large connection', () => {
       await db.close();
       await sql('DROP TABLE theirs');
     }
+  });
+
+  it('deletion: a process without a janitor logs failed batches of its deleter', async () => {
+    const id = await connectionWith(deletionBatch + 1);
+    const { log, lines } = recordingLogger();
+    const query: Ports['query'] = (statement, send) =>
+      statement.startsWith('DELETE FROM "syncline".signals')
+        ? Promise.reject(new Error('No space left on device'))
+        : send();
+    await database.engine({ ports: { ...systemPorts, query }, logger: log }).connections.delete(id);
+    const failed = () => lines.find(({ msg }) => msg.includes('No space left'));
+    await until('the failure is logged', () => failed() !== undefined);
+    expect(failed()).toMatchObject({ role: 'deleter', msg: expect.stringMatching(/^deleter failed: /) });
   });
 
   it('deletion: only its own tenant can read the progress', async () => {

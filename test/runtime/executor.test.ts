@@ -150,6 +150,22 @@ describe('EXE-9: the lease', () => {
     expect(await sql('SELECT FROM signals')).toHaveLength(1);
   });
 
+  it.each([
+    ['deleted', 'DELETE FROM sync_jobs', 'deleted'],
+    ['requeued', `UPDATE sync_jobs SET status = 'queued', scheduled_at = '2100-01-01'`, 'requeued, ended or'],
+  ])('EXE-9: a run whose job was %s is aborted, and its log line states why', async (_, change, reason) => {
+    await job(await connect());
+    const { blocking, contexts } = blockingConnector();
+    const { log, lines } = recordingLogger('warn');
+    const engine = database.engine({ executor: { leaseSeconds: 2 }, connectors: [blocking], logger: log });
+    const drained = engine.drain();
+    await until(() => contexts.length === 1);
+    await sql(change);
+    expect(await drained).toMatchObject({ claimed: 1, lost: 1 });
+    expect(contexts[0]?.abortSignal.reason).toMatchObject({ message: expect.stringContaining(reason) });
+    expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining(`its job was ${reason}`)]);
+  });
+
   it('EXE-9: while heartbeats fail nothing is claimed; after one lease the runs are aborted', async () => {
     await job(await connect());
     const { blocking, contexts, release } = blockingConnector();

@@ -9,8 +9,8 @@ import {
 } from '../../src/runtime/lease-state.ts';
 
 const reach = (events: LeaseEvent[], from: LeaseState = noLease) => events.reduce(reduceLease, from);
-const registered: LeaseEvent = { type: 'registered', id: 'a', heldUntilMs: 30 };
-const renewed: LeaseEvent = { type: 'renewed', id: 'a', heldUntilMs: 40, expired: [] };
+const registered: LeaseEvent = { type: 'registered', id: 'a', heldUntilMonotonicMs: 30 };
+const renewed: LeaseEvent = { type: 'renewed', id: 'a', heldUntilMonotonicMs: 40, expired: [] };
 const held = reach([registered, renewed]);
 
 describe('lease state', () => {
@@ -33,7 +33,7 @@ describe('lease state', () => {
   });
 
   it('EXE-9: a late answer to the heartbeat of a lost lease does not confirm the next one', () => {
-    const next = reach([{ type: 'lost' }, { type: 'registered', id: 'b', heldUntilMs: 90 }], held);
+    const next = reach([{ type: 'lost' }, { type: 'registered', id: 'b', heldUntilMonotonicMs: 90 }], held);
     expect(reach([renewed], next)).toBe(next);
     expect(claimingId(next, 0)).toBeUndefined();
   });
@@ -52,13 +52,13 @@ describe('lease state', () => {
   });
 
   it('EXE-9: an uncertain claim is pending until checked, and checked again for a minute', () => {
-    const uncertain = reach([{ type: 'claimUncertain', claimId: 'c', nowMs: 1000 }], held);
+    const uncertain = reach([{ type: 'claimUncertain', claimId: 'c', monotonicMs: 1000 }], held);
     expect(hasPendingReturns(uncertain)).toBe(true);
-    const check = (nowMs: number, processId = 'a'): LeaseEvent => ({
+    const check = (monotonicMs: number, processId = 'a'): LeaseEvent => ({
       type: 'claimChecked',
       processId,
       claimId: 'c',
-      nowMs,
+      monotonicMs,
     });
     const checked = reach([check(2000)], uncertain);
     expect(hasPendingReturns(checked)).toBe(false);
@@ -68,6 +68,6 @@ describe('lease state', () => {
   });
 
   it('EXE-9: an uncertain claim without a lease is left to the reaper', () => {
-    expect(reach([{ type: 'claimUncertain', claimId: 'c', nowMs: 0 }])).toBe(noLease);
+    expect(reach([{ type: 'claimUncertain', claimId: 'c', monotonicMs: 0 }])).toBe(noLease);
   });
 });

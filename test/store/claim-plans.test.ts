@@ -2,6 +2,7 @@ import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { endBackoffs, lockReady, nextDueAt, otherProvidersWaiting } from '../../src/store/claims.ts';
 import type { Queryable } from '../../src/store/database.ts';
+import { findForeign } from '../../src/store/job-owners.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { explain, nodes, pagesRead } from '../support/plan.ts';
 import { sized } from '../support/size.ts';
@@ -52,6 +53,15 @@ describe('DB-4: claim cost is proportional to claimable jobs', () => {
       expect(pagesRead(plan)).toBeLessThan(maxPages);
     },
   );
+
+  it('DB-4: finding foreign jobs reads at most 10,000 pending jobs, by connection', async () => {
+    const plan = await explain(database.url, (db) => findForeign(db, { served: providers, from: undefined }));
+    const scans = nodes(plan).filter((node) => node['Relation Name'] === 'sync_jobs');
+    expect(scans.map((scan) => [scan['Index Name'], scan['Actual Rows']])).toEqual([
+      ['idx_sync_jobs_connection_type_status', 10_000],
+    ]);
+    expect(nodes(plan).map((node) => node['Node Type'])).not.toContain('Sort');
+  });
 
   it('DB-4: blocked jobs are in none of the claim indexes', async () => {
     expect(await sql(`SELECT FROM sync_jobs WHERE status = 'queued' AND blocked`)).toHaveLength(waiting);
