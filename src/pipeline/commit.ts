@@ -1,12 +1,11 @@
 import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../store/attempts.ts';
 import { enableTriggers, type Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
-import { addRollups, type RollupWrite } from '../store/rollups.ts';
 import {
-  type FollowUp,
-  insertFollowUps,
+  type JobRequest,
   lockConnections,
   lockRuns,
+  queueJobs,
   type RunRow,
   refuseConnections,
   settleJobs,
@@ -17,8 +16,8 @@ import { insertSignals, type NewSignal } from '../store/signals.ts';
 import { type ClaimedJob, type ExecutorContext, statementTimeoutMs } from './claim.ts';
 import type { Verdict } from './judge.ts';
 import type { CheckedSignal } from './result.ts';
-import { measure } from './statistics.ts';
-import { hintPriority } from './trigger.ts';
+import { addStatistics, measure } from './statistics.ts';
+import { rerunPriorityOf } from './trigger.ts';
 
 /** Then the commit queue retries the run alone. */
 const commitLockTimeoutMs = 1000;
@@ -88,7 +87,7 @@ interface JobEnds {
   holding: Settlement[];
   /** New signals by job. */
   counts: ReadonlyMap<string, number>;
-  followUps: FollowUp[];
+  followUps: JobRequest[];
 }
 
 /** Triggers are off for jobs that end; they decide whether requeued jobs and follow-ups are blocked. */
@@ -100,8 +99,9 @@ async function endJobs(tx: Queryable, now: Date, { holding, counts, followUps }:
   await unblockSiblings(tx, await settleJobs(tx, now, ended.map(end)));
   if (requeued.length + followUps.length === 0) return;
   await enableTriggers(tx);
+  // A trigger unblocks their siblings.
   await settleJobs(tx, now, requeued.map(end));
-  await insertFollowUps(tx, now, followUps);
+  await queueJobs(tx, now, followUps);
 }
 
 function connectionWrite({ job, verdict }: Settlement) {
@@ -129,20 +129,6 @@ function jobEnd({ job, verdict }: Settlement, signals: number) {
 
 const isParked = ({ error }: Verdict) => error?.parked === true;
 const errorText = ({ error }: Verdict) => (error ? JSON.stringify(error) : null);
-
-/** Concurrent transactions write different rows. */
-const rollupSlots = 8;
-const startOfMinute = (at: Date) => new Date(Math.floor(at.getTime() / 60_000) * 60_000);
-
-/** Last: its row locks block other commits. */
-export async function addStatistics(
-  tx: Queryable,
-  now: Date,
-  random: number,
-  rows: RollupWrite[],
-): Promise<void> {
-  await addRollups(tx, startOfMinute(now), Math.floor(random * rollupSlots), rows);
-}
 
 const maxKeptFailures = 100;
 
@@ -215,14 +201,13 @@ function followUpsOf(
   { job, verdict }: Settlement,
   held: RunRow | undefined,
   newId: () => string,
-): FollowUp[] {
+): JobRequest[] {
   const { tenantId, providerSlug, connectionId } = job;
   const common = { tenantId, providerSlug, connectionId };
   const hinted = held?.hinted ?? false;
-  const requested = held?.rerun_priority ?? (hinted ? hintPriority : undefined);
-  const rerun = verdict.outcome === 'requeued' ? undefined : requested;
+  const rerun = held && verdict.outcome !== 'requeued' ? rerunPriorityOf(held) : undefined;
   const { followUp } = verdict;
-  const jobs: FollowUp[] = [];
+  const jobs: JobRequest[] = [];
   if (followUp) {
     const isRerun = rerun !== undefined && followUp.type === job.type;
     const priority = isRerun ? Math.max(job.priority, rerun) : job.priority;
