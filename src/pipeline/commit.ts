@@ -1,4 +1,5 @@
 import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../store/attempts.ts';
+import type { Owner } from '../store/connections.ts';
 import { enableTriggers, type Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
 import {
@@ -13,8 +14,10 @@ import {
   writeConnections,
 } from '../store/settlements.ts';
 import { insertSignals, type NewSignal } from '../store/signals.ts';
+import { wakeExecutors } from '../store/wake.ts';
 import { type ClaimedJob, type ExecutorContext, statementTimeoutMs } from './claim.ts';
 import type { Verdict } from './judge.ts';
+import { requeueLost } from './lost-jobs.ts';
 import type { CheckedSignal } from './result.ts';
 import { addStatistics, measure } from './statistics.ts';
 import { rerunPriorityOf } from './trigger.ts';
@@ -36,19 +39,21 @@ export interface Committed {
   followUps: number;
 }
 
-/** EXE-5: one transaction. Runs without their claim write nothing and are not in `stored`. */
+/** EXE-5: one transaction. Runs without their claim or connection write nothing and are not in `stored`. */
 export async function commit(context: ExecutorContext, settlements: Settlement[]): Promise<Committed> {
   const { db, ports, config } = context;
   return db.transaction(
     async (tx) => {
       const { now } = tx;
-      const rows = await lockRunsOf(tx, settlements);
+      const { owners, rows } = await lockRunsOf(tx, settlements);
       const claimed = settlements.filter(({ job }) => rows.get(job.id)?.claim_id === job.claimId);
-      const holding = claimed.filter(({ job }) => isRunning(rows.get(job.id)));
+      const running = claimed.filter(({ job }) => isRunning(rows.get(job.id)));
+      const isMoved = ({ job }: Settlement) => !isOwner(owners.get(job.connectionId), job);
+      const holding = running.filter((settlement) => !isMoved(settlement));
       // Settled by an unacknowledged commit.
       const earlier = claimed.filter(({ job }) => !isRunning(rows.get(job.id)));
       const stored = new Map(earlier.map(({ job }) => [job.id, { signals: 0 }]));
-      if (holding.length === 0) return { stored, followUps: 0 };
+      if (running.length === 0) return { stored, followUps: 0 };
 
       await writeConnections(tx, now, holding.map(connectionWrite));
       const counts = await storeSignals(tx, now, holding, () => ports.newId());
@@ -58,6 +63,7 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       await endJobs(tx, now, { holding, counts, followUps });
       await markUnauthorized(tx, now, holding, () => ports.newId());
       await recordAttempts(tx, now, holding);
+      await returnMoved(tx, now, running.filter(isMoved));
       await addStatistics(tx, now, ports.random(), measure(holding, counts, now));
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
       return { stored, followUps: followUps.length };
@@ -66,11 +72,14 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
   );
 }
 
-type RunRows = ReadonlyMap<string, RunRow>;
+interface LockedRuns {
+  owners: ReadonlyMap<string, Owner>;
+  rows: ReadonlyMap<string, RunRow>;
+}
 
 /** The fence: a locked claim cannot change. */
-async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<RunRows> {
-  await lockConnections(
+async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<LockedRuns> {
+  const owners = await lockConnections(
     tx,
     settlements.map(({ job }) => job.connectionId),
   );
@@ -78,10 +87,27 @@ async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<Run
     tx,
     settlements.map(({ job }) => job.id),
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  return {
+    owners: new Map(owners.map((owner) => [owner.id, owner])),
+    rows: new Map(rows.map((row) => [row.id, row])),
+  };
 }
 
 const isRunning = (row: RunRow | undefined) => row?.status === 'running';
+const isOwner = (owner: Owner | undefined, { tenantId, providerSlug }: ClaimedJob) =>
+  owner?.tenant_id === tenantId && owner.provider_slug === providerSlug;
+
+/** EXE-13: of connections with another owner since the claim. The next claim corrects and reports them. */
+async function returnMoved(tx: Queryable, now: Date, moved: Settlement[]): Promise<void> {
+  if (moved.length === 0) return;
+  await enableTriggers(tx);
+  await requeueLost(
+    tx,
+    now,
+    moved.map(({ job }) => job),
+  );
+  await wakeExecutors(tx);
+}
 
 interface JobEnds {
   holding: Settlement[];

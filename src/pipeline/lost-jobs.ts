@@ -35,8 +35,10 @@ export interface SuspectJob {
 
 type Context = Pick<ExecutorContext, 'ports' | 'rateLimit'>;
 
+type LostId = Pick<LostJob, 'id'>;
+
 /** Of a live process: no death. */
-export async function requeueLost(tx: Queryable, now: Date, lost: LostJob[]): Promise<void> {
+export async function requeueLost(tx: Queryable, now: Date, lost: LostId[]): Promise<void> {
   await recordAll(tx, now, lost, null);
   await requeueJobs(tx, now, lost.map(requeueNow));
 }
@@ -89,9 +91,9 @@ export async function settleDead(
   return suspects.map(({ report }) => report);
 }
 
-const requeueNow = ({ id }: LostJob) => ({ jobId: id, retryAfter: null, error: null });
+const requeueNow = ({ id }: LostId) => ({ jobId: id, retryAfter: null, error: null });
 
-async function recordAll(tx: Queryable, now: Date, lost: LostJob[], error: string | null): Promise<void> {
+async function recordAll(tx: Queryable, now: Date, lost: LostId[], error: string | null): Promise<void> {
   const ids = lost.map((job) => job.id);
   await recordLost(tx, now, ids, error);
   // Deaths count no attempt: nothing else bounds these rows.

@@ -1,14 +1,15 @@
 import type { JobType } from '../contract/states.ts';
+import type { Owner } from './connections.ts';
 import type { Queryable } from './database.ts';
 import { sql, unnest } from './sql.ts';
 
-const lockConnectionsSql = sql<object>`
-  SELECT count(*) FROM (
-    SELECT FROM :schema.connections WHERE id = ANY (:ids::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`;
+const lockConnectionsSql = sql<Owner>`
+  SELECT id, tenant_id, provider_slug FROM :schema.connections
+  WHERE id = ANY (:ids::uuid[]) ORDER BY id FOR NO KEY UPDATE`;
 
 /** Lock order: connections by id, then jobs. The jobs' state stays as read. */
-export async function lockConnections(tx: Queryable, ids: string[]): Promise<void> {
-  await lockConnectionsSql.all(tx, { ids });
+export function lockConnections(tx: Queryable, ids: string[]): Promise<Owner[]> {
+  return lockConnectionsSql.all(tx, { ids });
 }
 
 /** Re-read under lock. */
