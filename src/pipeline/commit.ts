@@ -1,14 +1,12 @@
 import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../store/attempts.ts';
 import type { Owner } from '../store/connections.ts';
 import { enableTriggers, type Queryable } from '../store/database.ts';
-import { insertEvents } from '../store/events.ts';
 import {
   type JobRequest,
   lockConnections,
   lockRuns,
   queueJobs,
   type RunRow,
-  refuseConnections,
   settleJobs,
   unblockSiblings,
   writeConnections,
@@ -21,6 +19,7 @@ import { requeueLost } from './lost-jobs.ts';
 import type { CheckedSignal } from './result.ts';
 import { addStatistics, measure } from './statistics.ts';
 import { rerunPriorityOf } from './trigger.ts';
+import { markUnauthorized } from './unauthorized.ts';
 
 /** Then the commit queue retries the run alone. */
 const commitLockTimeoutMs = 1000;
@@ -61,12 +60,12 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
         followUpsOf(settlement, rows.get(settlement.job.id), () => ports.newId()),
       );
       await endJobs(tx, now, { holding, counts, followUps });
-      await markUnauthorized(tx, now, holding, () => ports.newId());
+      const reruns = await markUnauthorized(ports, tx, now, holding);
       await recordAttempts(tx, now, holding);
       await returnMoved(tx, now, running.filter(isMoved));
       await addStatistics(tx, now, ports.random(), measure(holding, counts, now));
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
-      return { stored, followUps: followUps.length };
+      return { stored, followUps: followUps.length + reruns };
     },
     { timeoutMs: statementTimeoutMs(config), lockTimeoutMs: commitLockTimeoutMs, triggers: 'off' },
   );
@@ -252,34 +251,4 @@ function followUpsOf(
       hinted,
     });
   return jobs;
-}
-
-async function markUnauthorized(
-  tx: Queryable,
-  now: Date,
-  settlements: Settlement[],
-  newId: () => string,
-): Promise<void> {
-  const refused = settlements.filter(({ verdict }) => verdict.needsAuth);
-  if (refused.length === 0) return;
-  const runs = refused.map(({ job: { connectionId, connection, startedAt } }) => ({
-    connectionId,
-    credentialId: connection.credentialId ?? null,
-    startedAt,
-  }));
-  const changed = await refuseConnections(tx, now, runs);
-  const events = refused
-    .filter(({ job }) => changed.has(job.connectionId))
-    .map(({ job, verdict }) => ({
-      id: newId(),
-      tenantId: job.tenantId,
-      connectionId: job.connectionId,
-      jobId: job.id,
-      kind: 'connection.needs_auth' as const,
-      detail: null,
-      actor: 'syncline',
-      keyId: null,
-      reason: verdict.error?.message ?? null,
-    }));
-  await insertEvents(tx, now, events);
 }

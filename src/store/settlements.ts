@@ -92,6 +92,20 @@ export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedR
   return new Set(rows.map((row) => row.id));
 }
 
+const keptActiveSql = sql<Owner>`
+  SELECT c.id, c.tenant_id, c.provider_slug FROM :schema.connections c
+  WHERE c.id = ANY (:ids::uuid[]) AND c.status = 'active'
+    AND NOT EXISTS (
+      SELECT FROM :schema.credentials k WHERE k.id = c.credential_id AND k.updated_at > :now)`;
+
+/**
+ * Of refused runs that changed no connection: their credential was replaced. Not in the future, as after a
+ * step of the clock: every run would precede the replacement.
+ */
+export function keptActive(tx: Queryable, now: Date, ids: string[]): Promise<Owner[]> {
+  return keptActiveSql.all(tx, { now, ids });
+}
+
 export interface JobEnd {
   jobId: string;
   status: 'succeeded' | 'failed' | 'queued';
