@@ -1,24 +1,25 @@
 import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../store/attempts.ts';
+import type { Owner } from '../store/connections.ts';
 import { enableTriggers, type Queryable } from '../store/database.ts';
-import { insertEvents } from '../store/events.ts';
-import { addRollups, type RollupWrite } from '../store/rollups.ts';
 import {
-  type FollowUp,
-  insertFollowUps,
+  type JobRequest,
   lockConnections,
   lockRuns,
+  queueJobs,
   type RunRow,
-  refuseConnections,
   settleJobs,
   unblockSiblings,
   writeConnections,
 } from '../store/settlements.ts';
 import { insertSignals, type NewSignal } from '../store/signals.ts';
+import { wakeExecutors } from '../store/wake.ts';
 import { type ClaimedJob, type ExecutorContext, statementTimeoutMs } from './claim.ts';
 import type { Verdict } from './judge.ts';
+import { requeueLost } from './lost-jobs.ts';
 import type { CheckedSignal } from './result.ts';
-import { measure } from './statistics.ts';
-import { hintPriority } from './trigger.ts';
+import { addStatistics, measure } from './statistics.ts';
+import { rerunPriorityOf } from './trigger.ts';
+import { markUnauthorized } from './unauthorized.ts';
 
 /** Then the commit queue retries the run alone. */
 const commitLockTimeoutMs = 1000;
@@ -37,19 +38,21 @@ export interface Committed {
   followUps: number;
 }
 
-/** EXE-5: one transaction. Runs without their claim write nothing and are not in `stored`. */
+/** EXE-5: one transaction. Runs without their claim or connection write nothing and are not in `stored`. */
 export async function commit(context: ExecutorContext, settlements: Settlement[]): Promise<Committed> {
   const { db, ports, config } = context;
   return db.transaction(
     async (tx) => {
       const { now } = tx;
-      const rows = await lockRunsOf(tx, settlements);
+      const { owners, rows } = await lockRunsOf(tx, settlements);
       const claimed = settlements.filter(({ job }) => rows.get(job.id)?.claim_id === job.claimId);
-      const holding = claimed.filter(({ job }) => isRunning(rows.get(job.id)));
+      const running = claimed.filter(({ job }) => isRunning(rows.get(job.id)));
+      const isMoved = ({ job }: Settlement) => !isOwner(owners.get(job.connectionId), job);
+      const holding = running.filter((settlement) => !isMoved(settlement));
       // Settled by an unacknowledged commit.
       const earlier = claimed.filter(({ job }) => !isRunning(rows.get(job.id)));
       const stored = new Map(earlier.map(({ job }) => [job.id, { signals: 0 }]));
-      if (holding.length === 0) return { stored, followUps: 0 };
+      if (running.length === 0) return { stored, followUps: 0 };
 
       await writeConnections(tx, now, holding.map(connectionWrite));
       const counts = await storeSignals(tx, now, holding, () => ports.newId());
@@ -57,21 +60,25 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
         followUpsOf(settlement, rows.get(settlement.job.id), () => ports.newId()),
       );
       await endJobs(tx, now, { holding, counts, followUps });
-      await markUnauthorized(tx, now, holding, () => ports.newId());
+      const reruns = await markUnauthorized(ports, tx, now, holding);
       await recordAttempts(tx, now, holding);
+      await returnMoved(tx, now, running.filter(isMoved));
       await addStatistics(tx, now, ports.random(), measure(holding, counts, now));
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
-      return { stored, followUps: followUps.length };
+      return { stored, followUps: followUps.length + reruns };
     },
     { timeoutMs: statementTimeoutMs(config), lockTimeoutMs: commitLockTimeoutMs, triggers: 'off' },
   );
 }
 
-type RunRows = ReadonlyMap<string, RunRow>;
+interface LockedRuns {
+  owners: ReadonlyMap<string, Owner>;
+  rows: ReadonlyMap<string, RunRow>;
+}
 
 /** The fence: a locked claim cannot change. */
-async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<RunRows> {
-  await lockConnections(
+async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<LockedRuns> {
+  const owners = await lockConnections(
     tx,
     settlements.map(({ job }) => job.connectionId),
   );
@@ -79,16 +86,33 @@ async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<Run
     tx,
     settlements.map(({ job }) => job.id),
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  return {
+    owners: new Map(owners.map((owner) => [owner.id, owner])),
+    rows: new Map(rows.map((row) => [row.id, row])),
+  };
 }
 
 const isRunning = (row: RunRow | undefined) => row?.status === 'running';
+const isOwner = (owner: Owner | undefined, { tenantId, providerSlug }: ClaimedJob) =>
+  owner?.tenant_id === tenantId && owner.provider_slug === providerSlug;
+
+/** EXE-13: of connections with another owner since the claim. The next claim corrects and reports them. */
+async function returnMoved(tx: Queryable, now: Date, moved: Settlement[]): Promise<void> {
+  if (moved.length === 0) return;
+  await enableTriggers(tx);
+  await requeueLost(
+    tx,
+    now,
+    moved.map(({ job }) => job),
+  );
+  await wakeExecutors(tx);
+}
 
 interface JobEnds {
   holding: Settlement[];
   /** New signals by job. */
   counts: ReadonlyMap<string, number>;
-  followUps: FollowUp[];
+  followUps: JobRequest[];
 }
 
 /** Triggers are off for jobs that end; they decide whether requeued jobs and follow-ups are blocked. */
@@ -100,8 +124,9 @@ async function endJobs(tx: Queryable, now: Date, { holding, counts, followUps }:
   await unblockSiblings(tx, await settleJobs(tx, now, ended.map(end)));
   if (requeued.length + followUps.length === 0) return;
   await enableTriggers(tx);
+  // A trigger unblocks their siblings.
   await settleJobs(tx, now, requeued.map(end));
-  await insertFollowUps(tx, now, followUps);
+  await queueJobs(tx, now, followUps);
 }
 
 function connectionWrite({ job, verdict }: Settlement) {
@@ -129,20 +154,6 @@ function jobEnd({ job, verdict }: Settlement, signals: number) {
 
 const isParked = ({ error }: Verdict) => error?.parked === true;
 const errorText = ({ error }: Verdict) => (error ? JSON.stringify(error) : null);
-
-/** Concurrent transactions write different rows. */
-const rollupSlots = 8;
-const startOfMinute = (at: Date) => new Date(Math.floor(at.getTime() / 60_000) * 60_000);
-
-/** Last: its row locks block other commits. */
-export async function addStatistics(
-  tx: Queryable,
-  now: Date,
-  random: number,
-  rows: RollupWrite[],
-): Promise<void> {
-  await addRollups(tx, startOfMinute(now), Math.floor(random * rollupSlots), rows);
-}
 
 const maxKeptFailures = 100;
 
@@ -215,14 +226,13 @@ function followUpsOf(
   { job, verdict }: Settlement,
   held: RunRow | undefined,
   newId: () => string,
-): FollowUp[] {
+): JobRequest[] {
   const { tenantId, providerSlug, connectionId } = job;
   const common = { tenantId, providerSlug, connectionId };
   const hinted = held?.hinted ?? false;
-  const requested = held?.rerun_priority ?? (hinted ? hintPriority : undefined);
-  const rerun = verdict.outcome === 'requeued' ? undefined : requested;
+  const rerun = held && verdict.outcome !== 'requeued' ? rerunPriorityOf(held) : undefined;
   const { followUp } = verdict;
-  const jobs: FollowUp[] = [];
+  const jobs: JobRequest[] = [];
   if (followUp) {
     const isRerun = rerun !== undefined && followUp.type === job.type;
     const priority = isRerun ? Math.max(job.priority, rerun) : job.priority;
@@ -241,34 +251,4 @@ function followUpsOf(
       hinted,
     });
   return jobs;
-}
-
-async function markUnauthorized(
-  tx: Queryable,
-  now: Date,
-  settlements: Settlement[],
-  newId: () => string,
-): Promise<void> {
-  const refused = settlements.filter(({ verdict }) => verdict.needsAuth);
-  if (refused.length === 0) return;
-  const runs = refused.map(({ job: { connectionId, connection, startedAt } }) => ({
-    connectionId,
-    credentialId: connection.credentialId ?? null,
-    startedAt,
-  }));
-  const changed = await refuseConnections(tx, now, runs);
-  const events = refused
-    .filter(({ job }) => changed.has(job.connectionId))
-    .map(({ job, verdict }) => ({
-      id: newId(),
-      tenantId: job.tenantId,
-      connectionId: job.connectionId,
-      jobId: job.id,
-      kind: 'connection.needs_auth' as const,
-      detail: null,
-      actor: 'syncline',
-      keyId: null,
-      reason: verdict.error?.message ?? null,
-    }));
-  await insertEvents(tx, now, events);
 }

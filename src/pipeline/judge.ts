@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../contract/errors.ts';
 import { hintSeconds, unreadableHint } from '../contract/retry-after.ts';
 import { type BackoffPolicy, backoffSeconds, pageSeconds, parkedSeconds } from '../schedule/backoff.ts';
-import type { FollowUp } from '../store/settlements.ts';
+import type { JobRequest } from '../store/settlements.ts';
 import { formatInstant } from '../values/instant.ts';
 import { maxErrorLength } from '../values/limits.ts';
 import type { ClaimedJob } from './claim.ts';
@@ -14,7 +14,7 @@ export interface Verdict {
   signals: CheckedSignal[];
   /** JSON text; null keeps it. */
   cursor: string | null;
-  followUp?: Pick<FollowUp, 'cursor' | Pause> & { type: 'incremental' | 'full' };
+  followUp?: Pick<JobRequest, 'cursor' | Pause> & { type: 'incremental' | 'full' };
   error?: JobError;
   retryAfter: Date | null;
   needsAuth: boolean;
@@ -71,7 +71,7 @@ function judgePage(job: ClaimedJob, page: Page, circumstances: Circumstances): V
 function pauseAfter(
   { retryAfterSeconds }: Page,
   { policy, nowMs, random }: Circumstances,
-): Pick<FollowUp, Pause> {
+): Pick<JobRequest, Pause> {
   const pauseMs = pageSeconds(policy, hintSeconds(retryAfterSeconds, nowMs), random) * 1000;
   if (pauseMs === 0) return { retryAfter: null };
   const until = new Date(nowMs + pauseMs);

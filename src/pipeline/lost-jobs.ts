@@ -5,12 +5,11 @@ import { recordLost, trimAttempts } from '../store/attempts.ts';
 import type { Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
 import { type LostJob, requeueJobs, writeLosses } from '../store/processes.ts';
-import { type FollowUp, insertFollowUps, settleJobs, writeConnections } from '../store/settlements.ts';
+import { type JobRequest, queueJobs, settleJobs, writeConnections } from '../store/settlements.ts';
 import { formatInstant } from '../values/instant.ts';
 import type { ExecutorContext } from './claim.ts';
-import { addStatistics } from './commit.ts';
-import { measureFailed } from './statistics.ts';
-import { hintPriority } from './trigger.ts';
+import { addStatistics, measureFailed } from './statistics.ts';
+import { rerunPriorityOf } from './trigger.ts';
 
 /** `sync_jobs.error` and `attempts.error`. */
 interface DeathError {
@@ -22,8 +21,8 @@ interface DeathError {
   deaths: Omit<Loss, 'process'>[];
 }
 
-/** Several process deaths in a row. */
-export interface PoisonJob {
+/** Of a connection with several process deaths in a row. */
+export interface SuspectJob {
   jobId: string;
   connectionId: string;
   tenantId: string;
@@ -36,8 +35,10 @@ export interface PoisonJob {
 
 type Context = Pick<ExecutorContext, 'ports' | 'rateLimit'>;
 
+type LostId = Pick<LostJob, 'id'>;
+
 /** Of a live process: no death. */
-export async function requeueLost(tx: Queryable, now: Date, lost: LostJob[]): Promise<void> {
+export async function requeueLost(tx: Queryable, now: Date, lost: LostId[]): Promise<void> {
   await recordAll(tx, now, lost, null);
   await requeueJobs(tx, now, lost.map(requeueNow));
 }
@@ -51,7 +52,7 @@ export async function settleDead(
   tx: Queryable,
   now: Date,
   { lost, loss }: { lost: LostJob[]; loss: Loss },
-): Promise<PoisonJob[]> {
+): Promise<SuspectJob[]> {
   await recordAll(tx, now, lost, JSON.stringify(deathError([loss], now)));
   const ends = lost.map((job) => ({ job, ...afterLoss(job.losses, loss) }));
   const pauseMs = (job: LostJob, losses: Loss[]) =>
@@ -61,22 +62,22 @@ export async function settleDead(
       undefined,
       context.ports.random(),
     ) * 1000;
-  const poison = ends
+  const suspects = ends
     .filter(({ fate }) => fate !== 'requeued')
     .map(({ job, losses, fate }) => {
       const until = new Date(now.getTime() + pauseMs(job, losses));
       return {
         job,
         until,
-        report: poisonJob(job, deathError(losses, now), fate === 'failed' ? undefined : until),
+        report: suspectJob(job, deathError(losses, now), fate === 'failed' ? undefined : until),
       };
     });
-  const failed = poison.filter(({ report }) => report.retryAfter === undefined);
-  const suspects = poison.filter(({ report }) => report.retryAfter !== undefined);
+  const failed = suspects.filter(({ report }) => report.retryAfter === undefined);
+  const retried = suspects.filter(({ report }) => report.retryAfter !== undefined);
 
   await requeueJobs(tx, now, [
     ...ends.filter(({ fate }) => fate === 'requeued').map(({ job }) => requeueNow(job)),
-    ...suspects.map(({ job, until, report }) => ({
+    ...retried.map(({ job, until, report }) => ({
       jobId: job.id,
       retryAfter: until,
       error: JSON.stringify(report.error),
@@ -87,12 +88,12 @@ export async function settleDead(
     tx,
     ends.map(({ job, losses }) => ({ connectionId: job.connection_id, losses: JSON.stringify(losses) })),
   );
-  return poison.map(({ report }) => report);
+  return suspects.map(({ report }) => report);
 }
 
-const requeueNow = ({ id }: LostJob) => ({ jobId: id, retryAfter: null, error: null });
+const requeueNow = ({ id }: LostId) => ({ jobId: id, retryAfter: null, error: null });
 
-async function recordAll(tx: Queryable, now: Date, lost: LostJob[], error: string | null): Promise<void> {
+async function recordAll(tx: Queryable, now: Date, lost: LostId[], error: string | null): Promise<void> {
   const ids = lost.map((job) => job.id);
   await recordLost(tx, now, ids, error);
   // Deaths count no attempt: nothing else bounds these rows.
@@ -102,10 +103,10 @@ async function recordAll(tx: Queryable, now: Date, lost: LostJob[], error: strin
 interface FailedJob {
   job: LostJob;
   until: Date;
-  report: PoisonJob;
+  report: SuspectJob;
 }
 
-/** Writes what a commit writes. */
+/** Writes what a commit writes; triggers are on and unblock siblings. */
 async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: FailedJob[]): Promise<void> {
   if (failed.length === 0) return;
   await writeConnections(
@@ -131,7 +132,7 @@ async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: Fa
       nextCursor: null,
     })),
   );
-  await insertFollowUps(
+  await queueJobs(
     tx,
     now,
     failed.flatMap((failure) => rerunOf(failure, ports.newId())),
@@ -158,15 +159,15 @@ async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: Fa
 }
 
 /** The rerun may kill its process too. */
-function rerunOf({ job, until }: FailedJob, id: string): FollowUp[] {
+function rerunOf({ job, until }: FailedJob, id: string): JobRequest[] {
   const { tenant_id: tenantId, provider_slug: providerSlug, connection_id: connectionId, hinted } = job;
-  const priority = job.rerun_priority ?? (hinted ? hintPriority : undefined);
+  const priority = rerunPriorityOf(job);
   if (priority === undefined) return [];
   const common = { id, tenantId, providerSlug, connectionId, type: job.job_type, priority, hinted };
   return [{ ...common, cursor: null, retryAfter: until, keepsPause: true }];
 }
 
-function poisonJob(job: LostJob, error: DeathError, retryAfter: Date | undefined): PoisonJob {
+function suspectJob(job: LostJob, error: DeathError, retryAfter: Date | undefined): SuspectJob {
   return {
     jobId: job.id,
     connectionId: job.connection_id,

@@ -8,7 +8,7 @@ import {
 } from '../store/processes.ts';
 import { wakeExecutors } from '../store/wake.ts';
 import type { ExecutorContext } from './claim.ts';
-import { type PoisonJob, requeueLost, settleDead } from './lost-jobs.ts';
+import { requeueLost, type SuspectJob, settleDead } from './lost-jobs.ts';
 
 type Context = Pick<ExecutorContext, 'db' | 'ports' | 'rateLimit'>;
 
@@ -18,18 +18,18 @@ const batchSize = 1000;
 export interface Reaped {
   /** Jobs requeued or failed. */
   count: number;
-  poison: PoisonJob[];
+  suspects: SuspectJob[];
 }
 
 /** EXE-9: in batches, the process row last: if a batch fails, the next heartbeat finds the process again. */
 export async function reap(context: Context, processId: string, timeoutMs?: number): Promise<Reaped> {
   const { db } = context;
-  const reaped: Reaped = { count: 0, poison: [] };
+  const reaped: Reaped = { count: 0, suspects: [] };
   for (;;) {
-    const { count, poison } = await db.transaction(
+    const { count, suspects } = await db.transaction(
       async (tx) => {
         const process = await lockExpired(tx, processId);
-        if (!process) return { count: 0, poison: [] };
+        if (!process) return { count: 0, suspects: [] };
         const batch = await requeueBatch(context, tx, processId, process);
         if (batch.count > 0) await wakeExecutors(tx);
         if (batch.count < batchSize) await deleteProcess(tx, processId);
@@ -38,7 +38,7 @@ export async function reap(context: Context, processId: string, timeoutMs?: numb
       timeoutMs === undefined ? {} : { timeoutMs },
     );
     reaped.count += count;
-    reaped.poison.push(...poison);
+    reaped.suspects.push(...suspects);
     if (count < batchSize) return reaped;
   }
 }
@@ -51,11 +51,11 @@ async function requeueBatch(
 ): Promise<Reaped> {
   const { now } = tx;
   const lost = await lockLost(tx, { processId }, batchSize);
-  if (lost.length === 0) return { count: 0, poison: [] };
+  if (lost.length === 0) return { count: 0, suspects: [] };
   const loss = { at: expires_at.toISOString(), process: processId, host, pid };
-  const poison = released ? [] : await settleDead(context, tx, now, { lost, loss });
+  const suspects = released ? [] : await settleDead(context, tx, now, { lost, loss });
   if (released) await requeueLost(tx, now, lost);
-  return { count: lost.length, poison };
+  return { count: lost.length, suspects };
 }
 
 /** For an unacknowledged claim or a missing process row. */

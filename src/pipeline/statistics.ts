@@ -1,8 +1,23 @@
+import type { Queryable } from '../store/database.ts';
 import { ageEdgesSeconds, bucketOf, type Edges, lagEdgesMs } from '../store/rollup-buckets.ts';
-import type { RollupWrite } from '../store/rollups.ts';
+import { addRollups, type RollupWrite } from '../store/rollups.ts';
 import { operatorId } from '../store/scope.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { Settlement } from './commit.ts';
+
+/** Concurrent transactions write different rows. */
+const rollupSlots = 8;
+const startOfMinute = (at: Date) => new Date(Math.floor(at.getTime() / 60_000) * 60_000);
+
+/** Last: its row locks block other commits. */
+export async function addStatistics(
+  tx: Queryable,
+  now: Date,
+  random: number,
+  rows: RollupWrite[],
+): Promise<void> {
+  await addRollups(tx, startOfMinute(now), Math.floor(random * rollupSlots), rows);
+}
 
 /** Per tenant and provider, and per provider. */
 export function measure(

@@ -4,13 +4,22 @@ import { invalidArgument } from '../contract/errors.ts';
 import type { LockedConnection, Owner } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 import { bringAllForward, bringForward, markHinted, pendingJobs, requestRerun } from '../store/jobs.ts';
-import { insertFollowUps } from '../store/settlements.ts';
+import { queueJobs } from '../store/settlements.ts';
 import { requireWhole } from '../values/arguments.ts';
 import { priorities } from '../values/limits.ts';
 import type { TriggerResult } from './model.ts';
 
 /** As scheduled: many hints of a provider must not delay other connections. */
 export const hintPriority = 0;
+
+/** Of the rerun that a trigger or a hint requested during the run. */
+export const rerunPriorityOf = ({
+  rerun_priority: requested,
+  hinted,
+}: {
+  rerun_priority: number | null;
+  hinted: boolean;
+}) => requested ?? (hinted ? hintPriority : undefined);
 
 /** Ahead of scheduled jobs (0). */
 export const triggerPriority = 10;
@@ -59,7 +68,7 @@ export async function syncNow(
   const jobId = newId();
   const { tenant_id: tenantId, provider_slug: providerSlug, id: connectionId } = row;
   const job = { id: jobId, tenantId, providerSlug, connectionId, type, priority };
-  await insertFollowUps(tx, now, [{ ...job, cursor: null, retryAfter: null }]);
+  await queueJobs(tx, now, [{ ...job, cursor: null, retryAfter: null }]);
   return { jobId, effect: 'queued' };
 }
 
@@ -107,5 +116,5 @@ async function insertFirst(
       ...{ id: newId(), tenantId, providerSlug, connectionId: id },
       ...{ type: 'incremental' as const, priority, cursor: null, retryAfter: null, hinted },
     }));
-  await insertFollowUps(tx, now, jobs);
+  await queueJobs(tx, now, jobs);
 }

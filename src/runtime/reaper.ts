@@ -41,9 +41,9 @@ export function startReaper(options: ReaperOptions): Reaper {
   async function reapExpired(): Promise<void> {
     const { expired } = lease();
     for (const processId of expired) {
-      const { count, poison } = await reap(options, processId, timeoutMs);
+      const { count, suspects } = await reap(options, processId, timeoutMs);
       if (count > 0) telemetry.processReaped(processId, count);
-      telemetry.jobsPoisoned(poison);
+      telemetry.jobsPoisoned(suspects);
     }
     apply({ type: 'reaped', expired });
     if (expired.length > 0) onRequeued();

@@ -1,14 +1,15 @@
 import type { JobType } from '../contract/states.ts';
+import type { Owner } from './connections.ts';
 import type { Queryable } from './database.ts';
 import { sql, unnest } from './sql.ts';
 
-const lockConnectionsSql = sql<object>`
-  SELECT count(*) FROM (
-    SELECT FROM :schema.connections WHERE id = ANY (:ids::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`;
+const lockConnectionsSql = sql<Owner>`
+  SELECT id, tenant_id, provider_slug FROM :schema.connections
+  WHERE id = ANY (:ids::uuid[]) ORDER BY id FOR NO KEY UPDATE`;
 
 /** Lock order: connections by id, then jobs. The jobs' state stays as read. */
-export async function lockConnections(tx: Queryable, ids: string[]): Promise<void> {
-  await lockConnectionsSql.all(tx, { ids });
+export function lockConnections(tx: Queryable, ids: string[]): Promise<Owner[]> {
+  return lockConnectionsSql.all(tx, { ids });
 }
 
 /** Re-read under lock. */
@@ -91,6 +92,20 @@ export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedR
   return new Set(rows.map((row) => row.id));
 }
 
+const keptActiveSql = sql<Owner>`
+  SELECT c.id, c.tenant_id, c.provider_slug FROM :schema.connections c
+  WHERE c.id = ANY (:ids::uuid[]) AND c.status = 'active'
+    AND NOT EXISTS (
+      SELECT FROM :schema.credentials k WHERE k.id = c.credential_id AND k.updated_at > :now)`;
+
+/**
+ * Of refused runs that changed no connection: their credential was replaced. Not in the future, as after a
+ * step of the clock: every run would precede the replacement.
+ */
+export function keptActive(tx: Queryable, now: Date, ids: string[]): Promise<Owner[]> {
+  return keptActiveSql.all(tx, { now, ids });
+}
+
 export interface JobEnd {
   jobId: string;
   status: 'succeeded' | 'failed' | 'queued';
@@ -128,7 +143,8 @@ const settleJobsSql = sql<{ connection_id: string }>`
 
 /**
  * Keeps `claim_id`: a retried commit recognises its result. Returns connections with blocked jobs by a
- * snapshot taken under the lock of the runs: a writer that touches a running job blocks its siblings.
+ * snapshot taken under the lock of the runs: a writer that touches a running job blocks its siblings. The
+ * caller unblocks them if triggers are off; otherwise a trigger has done so.
  */
 export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<string[]> {
   if (ends.length === 0) return [];
@@ -141,7 +157,8 @@ export async function unblockSiblings(tx: Queryable, connectionIds: string[]): P
   if (connectionIds.length > 0) await unblockSiblingsSql.all(tx, { connectionIds });
 }
 
-export interface FollowUp {
+/** A follow-up, or a run that a trigger, a retry or a hint requests. */
+export interface JobRequest {
   id: string;
   tenantId: string;
   providerSlug: string;
@@ -158,12 +175,13 @@ export interface FollowUp {
   hinted?: boolean | undefined;
 }
 
-const insertFollowUpsSql = sql<object>`
+const queueJobsSql = sql<object>`
   INSERT INTO :schema.sync_jobs AS j
     (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted,
      scheduled_at, created_at, updated_at)
-  SELECT f.*, :now, :now
-  FROM ${unnest('f', {
+  SELECT q.id, q.tenant_id, q.provider_slug, q.connection_id, q.type, q.priority, q.cursor, q.retry_after,
+    q.hinted, q.scheduled_at, :now, :now
+  FROM ${unnest('q', {
     id: 'uuid',
     tenantId: 'uuid',
     providerSlug: 'text',
@@ -188,11 +206,11 @@ const insertFollowUpsSql = sql<object>`
  * EXE-6: a queued job takes over the cursor and becomes due. EXE-7: with `keepsPause`, the later
  * `retry_after`.
  */
-export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]): Promise<void> {
+export async function queueJobs(tx: Queryable, now: Date, jobs: JobRequest[]): Promise<void> {
   if (jobs.length === 0) return;
-  await insertFollowUpsSql.all(tx, {
+  await queueJobsSql.all(tx, {
     now,
     keptPauses: jobs.filter((job) => job.keepsPause).map((job) => job.id),
-    f: jobs.map((job) => ({ ...job, hinted: job.hinted ?? false, scheduledAt: job.scheduledAt ?? now })),
+    q: jobs.map((job) => ({ ...job, hinted: job.hinted ?? false, scheduledAt: job.scheduledAt ?? now })),
   });
 }

@@ -4,7 +4,7 @@ import { describeError } from '../contract/errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import type { RunEvents } from '../pipeline/events.ts';
 import type { Verdict } from '../pipeline/judge.ts';
-import type { PoisonJob } from '../pipeline/lost-jobs.ts';
+import type { SuspectJob } from '../pipeline/lost-jobs.ts';
 import type { ForeignJob } from '../pipeline/ownership.ts';
 import { briefError } from '../platform/log.ts';
 import { counted } from './tick-summary.ts';
@@ -36,7 +36,7 @@ export interface ExecutorTelemetry extends RunEvents {
   leaseLost(runs: number): void;
   processReaped(processId: string, requeued: number): void;
   /** EXE-9. */
-  jobsPoisoned(jobs: PoisonJob[]): void;
+  jobsPoisoned(jobs: SuspectJob[]): void;
   /** Logged when the list changes. */
   connectorsMissing(providers: string[]): void;
   /** The query for the next due job, by the server. */

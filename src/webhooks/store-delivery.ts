@@ -1,6 +1,6 @@
-import { addStatistics, storeSignals } from '../pipeline/commit.ts';
+import { storeSignals } from '../pipeline/commit.ts';
 import type { CheckedSignal } from '../pipeline/result.ts';
-import { measureReceived } from '../pipeline/statistics.ts';
+import { addStatistics, measureReceived } from '../pipeline/statistics.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { Owner } from '../store/connections.ts';
 import type { Transaction } from '../store/database.ts';

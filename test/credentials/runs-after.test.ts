@@ -1,5 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Connector, OAuth2, Syncline } from '../../src/index.ts';
+import {
+  type Connector,
+  type Credential,
+  type OAuth2,
+  type Syncline,
+  UnauthorizedError,
+} from '../../src/index.ts';
+import { wakeChannel } from '../../src/store/wake.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 import { newKey } from './handles.ts';
@@ -91,6 +98,102 @@ describe('credentials: a run follows a new credential', () => {
     await syncline.connections.resume(paused);
     expect(await dueJobs(waiting)).toEqual([{ priority: 10 }]);
     expect(await dueJobs(paused)).toEqual([]);
+  });
+});
+
+describe('credentials: a run is rejected after its credential was replaced', () => {
+  const oldSecret = { type: 'api_key' as const, key: 'old' };
+
+  /**
+   * An engine whose first run replaces its credential. The provider rejects the old key, and the new one too if
+   * `rejectsAll`. `duringRun` follows the replacement.
+   */
+  function replacingEngine({ rejectsAll = false, duringRun = async (_id: string) => {} }) {
+    const used: unknown[] = [];
+    const syncline = engine(
+      provider({
+        sync: async ({ connection, credentials }) => {
+          const { key } = (await credentials.get()) as Credential & { type: 'api_key' };
+          used.push(key);
+          if (used.length === 1) {
+            const { credentialId } = await syncline.connections.get(connection.id);
+            await syncline.credentials.replace(credentialId ?? '', secret);
+            await duringRun(connection.id);
+          }
+          if (rejectsAll || key === 'old') throw new UnauthorizedError('The provider refuses the key.');
+          return { signals: [] };
+        },
+      }),
+    );
+    const start = async (type: 'incremental' | 'full' = 'incremental') => {
+      const credential = { tenantId: tenant, provider: 'github', secret: oldSecret };
+      const { id: credentialId } = await syncline.credentials.create(credential);
+      const { id } = await syncline.connections.create({
+        tenantId: tenant,
+        provider: 'github',
+        credentialId,
+      });
+      await syncline.connections.trigger(id, { type });
+      return id;
+    };
+    return { syncline, used, start };
+  }
+  const jobs = () => sql('SELECT job_type, status, priority FROM sync_jobs ORDER BY created_at, status');
+
+  it.each(['incremental', 'full'] as const)(
+    'credentials: a rejected %s run is followed by one with the new credential',
+    async (type) => {
+      const { syncline, used, start } = replacingEngine({});
+      const id = await start(type);
+      await syncline.drain();
+      expect(used).toEqual(['old', secret.key]);
+      expect(await jobs()).toEqual([
+        { job_type: type, status: 'failed', priority: 10 },
+        { job_type: 'incremental', status: 'succeeded', priority: 0 },
+      ]);
+      expect(await syncline.connections.get(id)).toMatchObject({ status: 'active' });
+    },
+  );
+
+  it('credentials: the transaction that queues the run wakes all executors', async () => {
+    const listener = await database.session();
+    const woken: (string | undefined)[] = [];
+    listener.on('notification', ({ payload }) => woken.push(payload));
+    const listen = () => listener.query(`LISTEN ${wakeChannel('syncline')}`);
+    const { syncline, start } = replacingEngine({ duringRun: async () => void (await listen()) });
+    await start();
+    await syncline.drain();
+    await listener.query('SELECT');
+    expect(woken).toEqual(['jobs']);
+  });
+
+  it('credentials: a run that used the new credential and is rejected sets needs_auth', async () => {
+    const { syncline, used, start } = replacingEngine({ rejectsAll: true });
+    const id = await start();
+    await syncline.drain();
+    expect(used).toEqual(['old', secret.key]);
+    expect(await syncline.connections.get(id)).toMatchObject({ status: 'needs_auth' });
+    expect(await sql(`SELECT FROM events WHERE kind = 'connection.needs_auth'`)).toHaveLength(1);
+  });
+
+  it('credentials: no run follows a replacement that the clock places in the future', async () => {
+    const duringRun = async () =>
+      void (await sql(`UPDATE credentials SET updated_at = now() + interval '1 hour'`));
+    const { syncline, used, start } = replacingEngine({ rejectsAll: true, duringRun });
+    const id = await start();
+    await syncline.drain();
+    expect(used).toEqual(['old']);
+    expect(await syncline.connections.get(id)).toMatchObject({ status: 'active' });
+  });
+
+  it('credentials: no run follows if the connection was paused', async () => {
+    const duringRun = async (id: string) => void (await syncline.connections.pause(id));
+    const { syncline, used, start } = replacingEngine({ duringRun });
+    const id = await start();
+    await syncline.drain();
+    expect(used).toEqual(['old']);
+    expect(await jobs()).toEqual([{ job_type: 'incremental', status: 'failed', priority: 10 }]);
+    expect(await syncline.connections.get(id)).toMatchObject({ status: 'paused' });
   });
 });
 

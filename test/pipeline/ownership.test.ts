@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { UnauthorizedError } from '../../src/index.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { testPorts } from '../support/clock.ts';
 import { connector } from '../support/connector.ts';
@@ -13,16 +14,18 @@ const other = randomUUID();
 
 beforeEach(async () => {
   await database.empty();
+  await sql('DELETE FROM rollups');
   await sql(`INSERT INTO tenants (id, name) VALUES ($1, 'Other') ON CONFLICT DO NOTHING`, [other]);
   await sql(`INSERT INTO providers (slug) VALUES ('slack') ON CONFLICT DO NOTHING`);
 });
 
 /** An engine whose connectors record their calls and return two pages. */
-function recordingEngine(providers: string[]) {
+function recordingEngine(providers: string[], duringRun = async (_connectionId: string) => {}) {
   const ran: { called: string; connection: string; job: string }[] = [];
   const connectors = providers.map((called) =>
-    connector(({ connection, job: { id }, cursor }) => {
+    connector(async ({ connection, job: { id }, cursor }) => {
       ran.push({ called, connection: connection.provider, job: id });
+      await duringRun(connection.id);
       const isFirst = cursor === undefined;
       return {
         signals: [{ kind: 'seen', occurredAt: '2025-01-01T10:00:00Z', payload: { isFirst } }],
@@ -158,5 +161,77 @@ describe('EXE-13: jobs of a provider without a connector', () => {
     await corrected(last);
     await sql(`UPDATE sync_jobs SET status = 'queued' WHERE id = $1`, [first]);
     await corrected(first);
+  });
+});
+
+describe('EXE-13: a connection that moves during a run', () => {
+  it.each([
+    ['tenant', { tenant_id: other, provider_slug: 'github' }],
+    ['provider', { tenant_id: tenant, provider_slug: 'slack' }],
+  ])(
+    'EXE-13: a run whose connection moves to another %s stores nothing for the old one',
+    async (_, owner) => {
+      const moved = await connect();
+      const id = await job(moved);
+      const { engine, ran, lines } = recordingEngine(['github', 'slack'], async (connection) => {
+        if (ran.length === 1)
+          await sql('UPDATE connections SET tenant_id = $2, provider_slug = $3 WHERE id = $1', [
+            ...[connection, owner.tenant_id, owner.provider_slug],
+          ]);
+      });
+      expect(await engine.drain()).toMatchObject({ succeeded: 2, requeued: 0, failed: 0 });
+      const { provider_slug: called } = owner;
+      expect(ran.map((run) => run.called)).toEqual(['github', called, called]);
+      expect(await owners()).toEqual([owner]);
+      expect(await sql('SELECT FROM signals')).toHaveLength(2);
+      expect(warnings(lines)).toContainEqual(
+        expect.objectContaining({ job_id: id, msg: expect.stringContaining('unlike its connection') }),
+      );
+      expect(await sql('SELECT attempts FROM sync_jobs WHERE id = $1', [id])).toEqual([{ attempts: 0 }]);
+      expect(await sql('SELECT outcome FROM attempts WHERE job_id = $1', [id])).toEqual([
+        { outcome: 'lost' },
+      ]);
+    },
+  );
+
+  it('EXE-13: runs of other connections in the same commit are stored', async () => {
+    const [moved, staying] = [await connect(), await connect()];
+    await job(moved);
+    await job(staying);
+    let started = 0;
+    let release = () => {};
+    const bothRun = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { engine } = recordingEngine(['github'], async () => {
+      if (++started === 2) {
+        await sql('UPDATE connections SET tenant_id = $2 WHERE id = $1', [moved, other]);
+        release();
+      }
+      await bothRun;
+    });
+    await engine.drain();
+    expect(
+      await sql('SELECT connection_id, tenant_id, count(*)::int FROM signals GROUP BY 1, 2 ORDER BY 2 DESC'),
+    ).toEqual(
+      [
+        { connection_id: moved, tenant_id: other, count: 2 },
+        { connection_id: staying, tenant_id: tenant, count: 2 },
+      ].sort((a, b) => (a.tenant_id < b.tenant_id ? 1 : -1)),
+    );
+  });
+
+  it('EXE-13: a run that the provider rejects does not change a connection that moved', async () => {
+    const moved = await connect();
+    await job(moved);
+    const { engine, ran } = recordingEngine(['github'], async (connection) => {
+      if (ran.length > 1) return;
+      await sql('UPDATE connections SET tenant_id = $2 WHERE id = $1', [connection, other]);
+      throw new UnauthorizedError('The provider refuses the token.');
+    });
+    await engine.drain();
+    expect(await sql('SELECT status FROM connections')).toEqual([{ status: 'active' }]);
+    expect(await sql('SELECT FROM events')).toEqual([]);
+    expect(await owners()).toEqual([{ tenant_id: other, provider_slug: 'github' }]);
   });
 });

@@ -125,8 +125,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: commit,
-        find: 'const holding = claimed.filter(({ job }) => isRunning(rows.get(job.id)));',
-        replace: 'const holding = claimed;',
+        find: 'const running = claimed.filter(({ job }) => isRunning(rows.get(job.id)));',
+        replace: 'const running = claimed;',
       },
     ],
   },

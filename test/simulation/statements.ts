@@ -13,7 +13,7 @@ export const kinds: readonly [name: string, text: RegExp][] = [
   ['mark running', /^WITH alive/],
   ['block stuck', /^SELECT \S+block_arrivals/],
   ['end backoffs', /^UPDATE \S+sync_jobs SET retry_after = NULL/],
-  ['lock connections', /^SELECT count\(\*\) FROM \(\s+SELECT FROM \S+connections/],
+  ['lock connections', /^SELECT id, tenant_id, provider_slug FROM \S+connections\s+WHERE id = ANY/],
   ['lock runs', /^SELECT id, claim_id, status, rerun_priority/],
   ['write connections', /^UPDATE \S+connections c\s+SET metadata = CASE WHEN w\.cursor/],
   ['store signals', /^WITH stored AS/],

@@ -31,7 +31,7 @@ import {
   pendingJobs,
 } from '../../store/jobs.ts';
 import type { Listed } from '../../store/page-bytes.ts';
-import { insertFollowUps } from '../../store/settlements.ts';
+import { queueJobs } from '../../store/settlements.ts';
 import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { notFound, requireOneOf, requireUuid } from '../../values/arguments.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
@@ -153,7 +153,7 @@ export function createJobs({
           throw new SynclineError('CONFLICT', `A ${job.job_type} job of this connection is running.`, {
             hint: 'Trigger the connection to queue another run.',
           });
-        await insertFollowUps(tx, now, [
+        await queueJobs(tx, now, [
           {
             id: ports.newId(),
             tenantId: job.tenant_id,
