@@ -221,6 +221,29 @@ describe('fairness', () => {
     expect([[200], [200, 503], [503]]).toContainEqual(statusesOf(admitted));
   });
 
+  it("fairness: users authenticated by the application share their tenant's requests", async () => {
+    const service = await startReady({
+      limits: { requests: 20 },
+      authenticate: ({ headers }) => ({
+        tenantId: headers.get('x-tenant') ?? tenant,
+        actor: headers.get('x-actor') ?? 'user',
+      }),
+    });
+    const other = await service.syncline.tenants.create({ name: 'other' });
+    const release = await lock('consumers');
+    const floods = Array.from({ length: 10 }, (_, i) =>
+      send(12, () => service.call('/v1/consumers', { key: undefined, headers: { 'x-actor': `user ${i}` } })),
+    );
+    const refused = () =>
+      floods.flatMap(({ answers }) => answers).filter(({ body }) => body['code'] === 'TOO_MANY');
+    await until("the tenant's share is used up", () => refused().length >= 80);
+    const headers = { 'x-tenant': other.id };
+    expect((await service.call('/v1/me', { key: undefined, headers })).status).toBe(200);
+    await release();
+    await Promise.all(floods.map(({ ended }) => ended));
+    expect(statusesOf(refused())).toEqual([429]);
+  });
+
   it('fairness: a third caller reads the feed while two hold all polls they may', async () => {
     const service = await startReady({ engine: { server: { maxConcurrentRequests: 16 } } });
     const keys = await Promise.all(
