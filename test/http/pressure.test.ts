@@ -186,11 +186,27 @@ describe('bodies', () => {
     expect((await signIn(proxied, from('203.0.113.2'))).status).toBe(401);
   });
 
-  it('bodies: all bodies being received share a limit in bytes', async () => {
+  it('bodies: visitors of several addresses cannot use up the slots of callers', async () => {
+    const service = await startService(database, {
+      limits: { bodies: 4, perAddress: 2 },
+      engine: { server: { trustedProxies: ['127.0.0.0/8'] } },
+    });
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    for (const address of ['203.0.113.1', '203.0.113.1', '203.0.113.2', '203.0.113.2'])
+      await slowBody(service.url, from(address));
+    await until(
+      'all bodies are being read',
+      async () => (await signIn(service, from('203.0.113.3'))).status === 503,
+    );
+    expect((await service.call('/v1/tenants', { method: 'POST', json: { name: 'x' } })).status).toBe(201);
+  });
+
+  it('bodies: all bodies of callers share a limit in bytes', async () => {
     const service = await startService(database, { limits: { bodyBytes: 1000, bodiesBytes: 1500 } });
     const send = (size: number) =>
       service.call('/v1/tenants', { method: 'POST', json: { name: 'x'.repeat(size) } });
-    const large = await slowBody(service.url, { 'content-length': '1000' });
+    const headers = { authorization: `Bearer ${service.key}`, 'content-length': '1000' };
+    const large = await slowBody(service.url, headers, '/v1/tenants');
     large.write('x'.repeat(900));
     await until('the body is buffered', async () => (await send(800)).status === 503);
     expect((await send(800)).headers.get('retry-after')).toBe('5');
