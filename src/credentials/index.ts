@@ -11,7 +11,7 @@ export {
   createAuthorize,
 } from './authorize.ts';
 export { createCredentialHandles } from './handles.ts';
-export { briefLockMs, retryLockTimeouts } from './lock-retry.ts';
+export { briefLockMs } from './lock-retry.ts';
 export { type Authorization, authorizationJson, credentialJson, type StoredCredential } from './model.ts';
 export {
   type ConsentCallback,

@@ -73,12 +73,21 @@ export function createApp(options: AppOptions): App {
   const keyCache = recordingRefusals(createKeyCache(access, ports.monotonicMs), refusals);
   const viewOf = createViews(syncline);
   const asCaller = requireCaller({ viewOf, keyCache, authenticate });
-  const bodies = {
-    budget: createBodyBudget(limits.bodiesBytes),
-    slots: createRequestLimit({ total: limits.bodies, perHolder: perAddress, resource: 'incomplete bodies' }),
-  };
-  const withBody = readBody({ maxBytes: limits.bodyBytes, maxMs: limits.bodyMs, ports }, bodies);
-  const withForm = readBody({ maxBytes: limits.formBytes, maxMs: limits.bodyMs, ports }, bodies);
+  const bodiesWithin = (maxBytes: number, totalBytes: number) =>
+    readBody(
+      { maxBytes, maxMs: limits.bodyMs, ports },
+      {
+        budget: createBodyBudget(totalBytes),
+        slots: createRequestLimit({
+          total: limits.bodies,
+          perHolder: perAddress,
+          resource: 'incomplete bodies',
+        }),
+      },
+    );
+  const withBody = bodiesWithin(limits.bodyBytes, limits.bodiesBytes);
+  // Own slots and memory: visitors cannot starve callers.
+  const withVisitorBody = bodiesWithin(limits.visitorBodyBytes, limits.bodies * limits.visitorBodyBytes);
   const pauseRefusal = createRefusalPause(limits.refusalMs, ports, closing);
   const app: App = new OpenAPIHono<HttpEnv>({
     defaultHook: refuseInvalid,
@@ -98,10 +107,10 @@ export function createApp(options: AppOptions): App {
   app.use('*', shedLoad(options.loopDelayMs ?? createLoopDelay(ports, closing), limits.loopDelayMs));
   app.use('*', setClientAddress(createClientAddress(syncline.config.server)));
 
-  loginRoute(app, { syncline, keyCache, version, middleware: [withBody, inSlot] });
+  loginRoute(app, { syncline, keyCache, version, middleware: [withVisitorBody, inSlot] });
   if (localLogin) localLoginRoute(app, { access, keyCache, localLogin });
   // Before authentication: account owners have no key. Before /v1/connections/{id}, which matches too.
-  app.use(consentPath, withForm, inSlot);
+  app.use(consentPath, withVisitorBody, inSlot);
   app.use(callbackPath, inSlot);
   consentRoutes(app, syncline);
   callbackRoute(app, syncline);

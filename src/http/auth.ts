@@ -80,7 +80,7 @@ export function requireCaller({ viewOf, keyCache, authenticate }: AuthOptions) {
       tenantId,
       actor,
       keyId,
-      id: `${tenantId ?? ''} ${actor}`,
+      id: tenantId ?? actor,
       isStillAllowed: async () => sameScope(tenantId, await identify()),
     };
   }

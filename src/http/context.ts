@@ -36,7 +36,7 @@ export interface Limits {
   /** Concurrent requests of callers. */
   requests: number;
   visitors: number;
-  /** Body reads, except deliveries. */
+  /** Body reads of callers, and as many of visitors; except deliveries. */
   bodies: number;
   /** Unauthenticated requests and body reads; body reads per caller. */
   perAddress: number;
@@ -51,8 +51,9 @@ export interface Limits {
   streams: number;
   bodyBytes: number;
   responsesBytes: number;
-  formBytes: number;
-  /** All bodies, except deliveries. */
+  /** Login and consent. */
+  visitorBodyBytes: number;
+  /** All bodies of callers. */
   bodiesBytes: number;
   deliveryBytes: number;
   deliveriesBytes: number;
@@ -70,7 +71,7 @@ export const defaultLimits = {
   bodyBytes: 1024 * 1024,
   // Eight maximum pages.
   responsesBytes: 64 * 1024 * 1024,
-  formBytes: 1000,
+  visitorBodyBytes: 1000,
   bodiesBytes: 64 * 1024 * 1024,
   // GitHub's limit.
   deliveryBytes: 25 * 1024 * 1024,

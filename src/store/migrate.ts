@@ -5,9 +5,16 @@ import type { Ports } from '../platform/ports.ts';
 import { never, retry, retryDelayMs } from '../platform/retry.ts';
 import { isConflict, isLockTimeout } from './database-errors.ts';
 import { migrations as knownMigrations, type Migration } from './migrations.inline.ts';
-import { firstVersion, latestVersion, newerSchema, objectNames, unreleasedSchema } from './schema-version.ts';
+import {
+  addedNames,
+  firstVersion,
+  latestVersion,
+  newerSchema,
+  objectNames,
+  unreleasedSchema,
+} from './schema-version.ts';
 import { beginText, isShared, openSession } from './session.ts';
-import { requireSuitable } from './suitable.ts';
+import { requireNone, requireSuitable } from './suitable.ts';
 
 /** An applied migration file. */
 export interface MigrationStep {
@@ -155,11 +162,15 @@ async function applySome(client: pg.Client, config: Config['database'], step: St
   const { migrations, onProgress, ports } = step;
   const query = async <Row extends object>(text: string, values?: unknown[]) =>
     (await client.query<Row>(text, values)).rows;
-  const isOurs = await requireSuitable(query, schema, objectNames(migrations));
+  const { isOurs, taken } = await requireSuitable(query, schema, objectNames(migrations));
   await enterSchema(client, schema);
   const current = isOurs ? await currentVersion(client) : await createVersions(client);
   if (isOurs && current < firstVersion(migrations)) throw unreleasedSchema(schema, current);
   if (current > latestVersion(migrations)) throw newerSchema(schema, current, latestVersion(migrations));
+
+  const added = isOurs ? addedNames(migrations, current) : [];
+  const foreign = taken.filter((name) => added.includes(name));
+  requireNone(foreign, schema, 'Rename or move them, then rerun `syncline migrate`.');
 
   const pending = migrations.filter((migration) => migration.version > current);
   const alone = isOurs ? pending.findIndex((migration) => migration.withoutTransaction) : -1;

@@ -18,11 +18,20 @@ export const objectNames = (migrations: readonly Migration[]): ObjectNames => ({
   functions: named(migrations, /^CREATE (?:FUNCTION|PROCEDURE) (\w+)/gm),
 });
 
+/** What an upgrade from `current` adds, except for commands outside a transaction: they may be repeated. */
+export function addedNames(migrations: readonly Migration[], current: number): string[] {
+  const names = (some: readonly Migration[]) => Object.values(objectNames(some)).flat();
+  const isOld = (migration: Migration) => migration.version <= current || migration.withoutTransaction;
+  const old = names(migrations.filter(isOld));
+  return names(migrations.filter((migration) => !isOld(migration))).filter((name) => !old.includes(name));
+}
+
 /** This release also runs on it: processes can be replaced first. */
 export const previousVersion = 11;
 
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {
-  if (!(await requireSuitable(db.query, schema, objectNames(knownMigrations)))) {
+  const { isOurs } = await requireSuitable(db.query, schema, objectNames(knownMigrations));
+  if (!isOurs) {
     throw new SynclineError('SCHEMA_MISSING', `The database has no Syncline schema "${schema}" yet.`, {
       hint: 'Run `syncline migrate` first.',
     });

@@ -40,17 +40,21 @@ export interface ObjectNames {
   functions: readonly string[];
 }
 
-/**
- * DB-5: throws if unusable. Returns whether the tables are Syncline's: another program may own
- * `schema_migrations`.
- */
+/** `isOurs`: the tables are Syncline's; another program may own `schema_migrations`. */
+export interface Suitable {
+  isOurs: boolean;
+  /** Existing objects with one of the names. */
+  taken: readonly string[];
+}
+
+/** DB-5: throws if unusable. */
 export async function requireSuitable(
   query: Query,
   schema: string,
   { tables, others, functions }: ObjectNames,
-): Promise<boolean> {
+): Promise<Suitable> {
   const [found] = await query<DatabaseTraits>(findTraitsText, [schema, tables, others, functions]);
-  const { encoding, replication_role, is_ours, taken } = found as DatabaseTraits;
+  const { encoding, replication_role, is_ours: isOurs, taken } = found as DatabaseTraits;
   if (encoding !== 'UTF8') {
     throw new SynclineError(
       'DATABASE_UNSUITABLE',
@@ -69,13 +73,16 @@ export async function requireSuitable(
       { hint: 'Run ALTER ROLE … RESET session_replication_role, or ALTER DATABASE … RESET.' },
     );
   }
-  if (!is_ours && taken.length > 0) {
-    throw new SynclineError(
-      'SCHEMA_FOREIGN',
-      `The schema "${schema}" contains another program's tables or other objects named like Syncline's: ` +
-        `${taken.join(', ')}.`,
-      { hint: 'Set SYNCLINE_DATABASE_SCHEMA to another schema. Nothing was changed.' },
-    );
-  }
-  return is_ours;
+  if (!isOurs) requireNone(taken, schema, 'Set SYNCLINE_DATABASE_SCHEMA to another schema.');
+  return { isOurs, taken };
+}
+
+export function requireNone(foreign: readonly string[], schema: string, fix: string): void {
+  if (foreign.length === 0) return;
+  throw new SynclineError(
+    'SCHEMA_FOREIGN',
+    `The schema "${schema}" contains another program's tables or other objects named like Syncline's: ` +
+      `${foreign.join(', ')}.`,
+    { hint: `${fix} Nothing was changed.` },
+  );
 }

@@ -186,11 +186,27 @@ describe('bodies', () => {
     expect((await signIn(proxied, from('203.0.113.2'))).status).toBe(401);
   });
 
-  it('bodies: all bodies being received share a limit in bytes', async () => {
+  it('bodies: visitors of several addresses cannot use up the slots of callers', async () => {
+    const service = await startService(database, {
+      limits: { bodies: 4, perAddress: 2 },
+      engine: { server: { trustedProxies: ['127.0.0.0/8'] } },
+    });
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    for (const address of ['203.0.113.1', '203.0.113.1', '203.0.113.2', '203.0.113.2'])
+      await slowBody(service.url, from(address));
+    await until(
+      'all bodies are being read',
+      async () => (await signIn(service, from('203.0.113.3'))).status === 503,
+    );
+    expect((await service.call('/v1/tenants', { method: 'POST', json: { name: 'x' } })).status).toBe(201);
+  });
+
+  it('bodies: all bodies of callers share a limit in bytes', async () => {
     const service = await startService(database, { limits: { bodyBytes: 1000, bodiesBytes: 1500 } });
     const send = (size: number) =>
       service.call('/v1/tenants', { method: 'POST', json: { name: 'x'.repeat(size) } });
-    const large = await slowBody(service.url, { 'content-length': '1000' });
+    const headers = { authorization: `Bearer ${service.key}`, 'content-length': '1000' };
+    const large = await slowBody(service.url, headers, '/v1/tenants');
     large.write('x'.repeat(900));
     await until('the body is buffered', async () => (await send(800)).status === 503);
     expect((await send(800)).headers.get('retry-after')).toBe('5');
@@ -219,6 +235,29 @@ describe('fairness', () => {
     expect(refused()[0]?.headers.get('retry-after')).toBe('2');
     const admitted = answers.filter((answer) => !refused().includes(answer));
     expect([[200], [200, 503], [503]]).toContainEqual(statusesOf(admitted));
+  });
+
+  it("fairness: users authenticated by the application share their tenant's requests", async () => {
+    const service = await startReady({
+      limits: { requests: 20 },
+      authenticate: ({ headers }) => ({
+        tenantId: headers.get('x-tenant') ?? tenant,
+        actor: headers.get('x-actor') ?? 'user',
+      }),
+    });
+    const other = await service.syncline.tenants.create({ name: 'other' });
+    const release = await lock('consumers');
+    const floods = Array.from({ length: 10 }, (_, i) =>
+      send(12, () => service.call('/v1/consumers', { key: undefined, headers: { 'x-actor': `user ${i}` } })),
+    );
+    const refused = () =>
+      floods.flatMap(({ answers }) => answers).filter(({ body }) => body['code'] === 'TOO_MANY');
+    await until("the tenant's share is used up", () => refused().length >= 80);
+    const headers = { 'x-tenant': other.id };
+    expect((await service.call('/v1/me', { key: undefined, headers })).status).toBe(200);
+    await release();
+    await Promise.all(floods.map(({ ended }) => ended));
+    expect(statusesOf(refused())).toEqual([429]);
   });
 
   it('fairness: a third caller reads the feed while two hold all polls they may', async () => {

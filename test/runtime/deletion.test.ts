@@ -307,4 +307,52 @@ describe('deletion: a large connection', () => {
     });
     expect((await call(`/v1/connections/${id}`)).status).toBe(404);
   });
+
+  it.each(['DELETE', 'a bulk step'])(
+    'deletion: %s returns while a token refresh locks the credential, and the process continues later',
+    async (request) => {
+      const id = await connectionWith(3);
+      await sql(
+        `WITH c AS (INSERT INTO credentials (id, tenant_id, provider_slug, kind, key_id, sealed, created_at, updated_at)
+           VALUES (gen_random_uuid(), $1, 'github', 'api_key', 'k', '', now(), now()) RETURNING id)
+         UPDATE connections SET credential_id = c.id FROM c WHERE connections.id = $2`,
+        [tenant, id],
+      );
+      const refresh = await database.session();
+      await refresh.query('BEGIN; SELECT FROM syncline.credentials FOR UPDATE');
+      const { call, syncline } = await startService(database);
+      if (request === 'DELETE') {
+        const begun = await call(`/v1/connections/${id}`, { method: 'DELETE' });
+        expect([begun.status, begun.body['state'], begun.body['deleted_signals']]).toEqual([
+          202,
+          'deleting',
+          3,
+        ]);
+      } else {
+        const step = await syncline.connections.bulk({ action: 'delete', filter: {} });
+        expect(step).toMatchObject({ matched: 1, changed: 1, failed: [] });
+      }
+      expect(await sql('SELECT FROM connections')).toHaveLength(1);
+      await refresh.query('ROLLBACK');
+      await finished(syncline, id);
+      for (const table of ['connections', 'credentials', 'signals'])
+        expect(await sql(`SELECT FROM ${table}`)).toHaveLength(0);
+    },
+  );
+
+  it('deletion: a failed first batch is retried by the process, although delete() throws', async () => {
+    const id = await connectionWith(3);
+    let failures = 1;
+    const engine = database.engine({
+      ports: {
+        ...systemPorts,
+        query: (statement, send) =>
+          statement.startsWith('DELETE FROM "syncline".signals') && failures-- > 0
+            ? Promise.reject(new TypeError('cut off'))
+            : send(),
+      },
+    });
+    await expect(engine.connections.delete(id)).rejects.toThrow('cut off');
+    await finished(engine, id);
+  });
 });

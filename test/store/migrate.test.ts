@@ -157,6 +157,47 @@ describe('migrations', () => {
     },
   );
 
+  it.each([
+    ['table', 'CREATE TABLE {schema}.added (id int)'],
+    ['index', 'CREATE TABLE {schema}.users (id int); CREATE INDEX added_key ON {schema}.users (id)'],
+  ])(
+    "DB-5: an upgrade refuses another program's %s of a new name and changes nothing",
+    async (kind, text) => {
+      const schema = `upgrade_${kind}`;
+      await engine(schema).migrate();
+      await database.sql(text.replaceAll('{schema}', schema));
+      const version = (knownMigrations.at(-1)?.version ?? 0) + 1;
+      const added = {
+        version: version + 1,
+        name: 'added',
+        sql: 'DROP INDEX idx_events_key;\nCREATE INDEX idx_events_key ON events (kind);\nCREATE TABLE added (id int);\nCREATE INDEX added_key ON added (id);',
+      };
+      const first = {
+        version,
+        name: 'first',
+        sql: 'CREATE INDEX CONCURRENTLY idx_first ON tenants (name);',
+        withoutTransaction: true,
+      };
+      const run = () =>
+        migrate(engine(schema).config.database, {
+          ports: systemPorts,
+          onProgress: () => {},
+          migrations: [...knownMigrations, first, added],
+        });
+      const name = kind === 'table' ? 'added' : 'added_key';
+      await expect(run()).rejects.toMatchObject({
+        code: 'SCHEMA_FOREIGN',
+        message: `The schema "${schema}" contains another program's tables or other objects named like Syncline's: ${name}.`,
+        hint: 'Rename or move them, then rerun `syncline migrate`. Nothing was changed.',
+      });
+      expect(await database.sql('SELECT to_regclass($1) AS first', [`${schema}.idx_first`])).toEqual([
+        { first: null },
+      ]);
+      await database.sql(`ALTER ${kind} ${schema}.${name} RENAME TO theirs`);
+      expect(await run()).toMatchObject({ applied: ['first', 'added'] });
+    },
+  );
+
   it('migrate: other tables in the schema are accepted', async () => {
     await database.sql('CREATE SCHEMA shared; CREATE TABLE shared.customers (id int)');
     await engine('shared').migrate();

@@ -5,7 +5,6 @@ import type { Config } from '../../config/settings.ts';
 import type { Connector } from '../../contract/connector.ts';
 import { invalidArgument, SynclineError } from '../../contract/errors.ts';
 import { jobTypes } from '../../contract/states.ts';
-import { retryLockTimeouts } from '../../credentials/index.ts';
 import { requirePriority, syncNow, triggerPriority } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
 import { deleteBatch, deletionBatch, deletionOf } from '../../runtime/index.ts';
@@ -18,6 +17,7 @@ import {
   writeCursor,
 } from '../../store/connections.ts';
 import type { Database, Queryable } from '../../store/database.ts';
+import { isLockTimeout } from '../../store/database-errors.ts';
 import { estimateSignals, insertDeletion, markDeleting } from '../../store/deletions.ts';
 import { latestEvents } from '../../store/events.ts';
 import { cancelJob, endedJobs, findStoredCursor, pendingJobs, requeueFromStart } from '../../store/jobs.ts';
@@ -43,7 +43,6 @@ export function createControl({
   record,
   json,
   continueDeletions,
-  stopping,
   lockTimeoutMs,
   isBulk = false,
 }: {
@@ -55,7 +54,6 @@ export function createControl({
   record: Recorder;
   json: ReadJson;
   continueDeletions: () => void;
-  stopping: AbortSignal;
   lockTimeoutMs?: number;
   isBulk?: boolean;
 }): ConnectionControl {
@@ -173,10 +171,16 @@ export function createControl({
         alsoDeleting: true,
         ...(lockTimeoutMs !== undefined && { lockTimeoutMs }),
       });
-      if ((await deletionOf(db, id, caller)).estimatedSignals <= deletionBatch) await deleteNow(id);
-      const deletion = await deletionOf(db, id, caller);
-      if (deletion.state === 'deleting') continueDeletions();
-      return deletion;
+      let isDeleted = false;
+      try {
+        if ((await deletionOf(db, id, caller)).estimatedSignals <= deletionBatch) await deleteNow(id);
+        const deletion = await deletionOf(db, id, caller);
+        isDeleted = deletion.state === 'deleted';
+        return deletion;
+      } finally {
+        // Also after an error: the mark has committed.
+        if (!isDeleted) continueDeletions();
+      }
     },
 
     deletion: (id) => deletionOf(db, id, caller),
@@ -209,13 +213,16 @@ export function createControl({
     },
   };
 
-  /** One batch each for signals, jobs, connection, and signals stored before the cancellation. */
+  /**
+   * One batch each for signals, jobs, connection, and signals stored before the cancellation. Stops at a
+   * lock, such as of a token refresh: the process continues later.
+   */
   async function deleteNow(id: string): Promise<void> {
-    for (let batches = 0; batches < 4; batches++) {
-      const step = await retryLockTimeouts({ ports, stopping }, () =>
-        deleteBatch({ db, ports }, { connectionId: id }),
-      );
-      if (step !== 'more') return;
+    try {
+      for (let batches = 0; batches < 4; batches++)
+        if ((await deleteBatch({ db, ports }, { connectionId: id })) !== 'more') return;
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
     }
   }
 

@@ -47,7 +47,6 @@ export function createConnections({
   record,
   json,
   continueDeletions,
-  stopping,
 }: {
   db: Database;
   config: Config['scheduler'];
@@ -57,9 +56,8 @@ export function createConnections({
   record: Recorder;
   json: ReadJson;
   continueDeletions: () => void;
-  stopping: AbortSignal;
 }): Omit<ConnectionsApi, 'repairSchedule'> {
-  const shared = { db, config, ports, connectors, caller, record, json, continueDeletions, stopping };
+  const shared = { db, config, ports, connectors, caller, record, json, continueDeletions };
   const control = createControl(shared);
   const bulkControl = createControl({ ...shared, lockTimeoutMs: bulkLockTimeoutMs, isBulk: true });
   return {

@@ -14,7 +14,7 @@ import { parseAnswer } from '../../values/parse-answer.ts';
 import { authorizeOf, oauth2Of } from './authentication.ts';
 import { type ConfigValues, configSchemaOf } from './config-fields.ts';
 import type { HttpDescription, StreamDescription } from './description.ts';
-import { type Answer, canExpire, type Pointer, recordsIn, requestForPage } from './pages.ts';
+import { type Answer, canExpire, type Pointer, recordsIn, requestForPage, requireOrigin } from './pages.ts';
 import { toSignalOf } from './records.ts';
 import { baseUrlOf, headersOf, requestPartsOf, resolverOf } from './requests.ts';
 import { EmptyPage, refusalsOf } from './rules.ts';
@@ -114,7 +114,7 @@ interface Connection {
 
 function createPageFetcher(
   http: Http,
-  { name, description }: WalkedStream,
+  { name, description, origin }: WalkedStream,
   state: StreamCursor,
   { config, externalId }: Connection,
 ) {
@@ -138,6 +138,7 @@ function createPageFetcher(
         : parts.query;
     const pageRequest = requestForPage({ ...parts, query }, pagination, pointer);
     const hasUrl = pointer !== undefined && 'url' in pointer;
+    if (hasUrl) requireOrigin(pointer.url, origin);
     const answer = await http
       .request(method, hasUrl ? pointer.url : pageRequest.path, {
         ...(!hasUrl && { query: pageRequest.query }),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { nextLink, PermanentError } from '../../connector-kit/index.ts';
+import { CursorExpiredError, nextLink, PermanentError } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
 import { maxResult } from '../../values/limits.ts';
 import type { PaginationDescription, StreamDescription } from './description.ts';
@@ -131,6 +131,14 @@ function urlPointer(
     );
   if (secretParameter) url.searchParams.delete(secretParameter);
   return { url: url.href };
+}
+
+/** SSRF: tenants can store any cursor. */
+export function requireOrigin(storedUrl: string, origin: string): void {
+  if (URL.canParse(storedUrl) && new URL(storedUrl).origin === origin) return;
+  throw new CursorExpiredError(
+    `The cursor's page ${preview(storedUrl)} is not at ${origin}: pages of another origin are not fetched.`,
+  );
 }
 
 function tokenPointer(

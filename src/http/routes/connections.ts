@@ -235,9 +235,8 @@ export function connectionRoutes(app: App): void {
       summary: 'Delete a connection',
       description:
         'Deletes its jobs, its signals and a credential that only it used. The audit log is kept. With ' +
-        'more than 5,000 ' +
-        'signals the response is 202: the connection is disabled, cannot be changed, and is deleted in ' +
-        'the background.',
+        'more than 5,000 signals, or while its credential is being refreshed, the response is 202: the ' +
+        'connection is disabled, cannot be changed, and is deleted in the background.',
       request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
       responses: {
         202: answer('Deletion started; `Location` shows its progress.', schemaOf(deletionJson)),

@@ -18,7 +18,7 @@ async function startConnected(options: ApiOptions, change: Partial<HttpDescripti
 
 /** The cursor of the connection's only stream. */
 const streamOf = (cursor: unknown) =>
-  (cursor as { streams: { items: { watermark?: string; walk?: object } } }).streams.items;
+  (cursor as { streams: { items: { of: string; watermark?: string; walk?: object } } }).streams.items;
 
 /** Overrides the response to the n-th request. */
 const forRequest = (n: number, override: Override) => (request: number) =>
@@ -190,6 +190,23 @@ describe('http: broken paginations', () => {
       );
       expect(api.requests).toHaveLength(1);
     }
+  });
+
+  it.each<[string, (foreign: string) => object]>([
+    ['the page', (url) => ({ page: { url } })],
+    ['the page before, which is reread', (url) => ({ page: { page: 2 }, before: { url } })],
+  ])('http: a stored page on another origin is not fetched: %s', async (_name, pages) => {
+    const foreign = await startApi({ pagination: 'none' });
+    const { api, connection } = await startConnected({ pagination: 'next_url', sort: 'none' });
+    await connection.sync();
+    const { of } = streamOf(connection.cursor);
+    const walk = { startedAt: '2025-01-01T00:00:00Z', ...pages(`${foreign.url}/v1/items`) };
+    const rewound = connectInMemory(http(describeApi(api)), {
+      cursor: { streams: { items: { of, walk } } },
+    });
+    expect((await rewound.sync()).at(-1)).toMatchObject({ outcome: 'succeeded' });
+    expect(foreign.requests).toEqual([]);
+    expect(rewound.signals).toHaveLength(25);
   });
 
   it.each([1, 2, 3, 7])('http: a cycle of %i pages ends with an error', async (length) => {
