@@ -47,7 +47,8 @@ interface Replacement {
 
 /**
  * Returns the changed credential. Revives waiting connections, after the first batch in separate
- * transactions. Lock order: connections, then credential.
+ * transactions: the last finds those refused before the change committed. Lock order: connections, then
+ * credential.
  */
 export async function replace(
   { db, ports, stopping, vault, record }: ChangeContext,
@@ -67,16 +68,16 @@ export async function replace(
     const subject = { tenantId: row.tenant_id, connectionId: connectionId ?? null };
     await record(tx, now, { ...subject, kind, detail: detailOf({ ...row, kind: secret.type }) }, note);
     await revive(tx, { now, rows, ...revival });
-    return { row: await requireCredentialRow(tx, id), hasMore: rows.length === reviveBatch };
+    return requireCredentialRow(tx, id);
   });
-  let { hasMore } = stored;
+  let hasMore = true;
   while (hasMore)
     hasMore = await db.transaction(async (tx) => {
       const rows = await lockWaiting(tx, id);
       await revive(tx, { now: tx.now, rows, ...revival });
       return rows.length === reviveBatch;
     });
-  return stored.row;
+  return stored;
 }
 
 export async function requireCredentialRow(

@@ -2,8 +2,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import {
   type Connector,
   defineConnector,
+  type Ports,
   type Secret,
   type SyncContext,
+  systemPorts,
   UnauthorizedError,
 } from '../../src/index.ts';
 import { testPorts } from '../support/clock.ts';
@@ -26,6 +28,11 @@ const engineWith = (sync: Connector['sync']) =>
   database.engine({
     credentials: { keys },
     connectors: [defineConnector({ provider: 'github', name: 'GitHub', oauth2: server.oauth2, sync })],
+  });
+const untilLocked = (id: string) =>
+  until('the credential is locked', async () => {
+    const found = await sql('SELECT FROM credentials WHERE id = $1 FOR UPDATE SKIP LOCKED', [id]);
+    return found.length === 0;
   });
 const create = (secret: Secret) =>
   database
@@ -64,6 +71,41 @@ describe('credentials: a run is rejected after its credential has changed', () =
 
   it('credentials: after a replacement the connection stays active', async () => {
     expect(await statusAfter(key, replace)).toBe('active');
+  });
+
+  it('credentials: a run that is rejected before a replacement commits leaves the connection active', async () => {
+    const { id: credentialId } = await create(key);
+    let hasEnded = () => {};
+    const ended = new Promise<void>((resolve) => {
+      hasEnded = resolve;
+    });
+    const ports: Ports = {
+      ...systemPorts,
+      query: async (statement, send) => {
+        if (statement.includes('SET kind =')) await ended;
+        return send();
+      },
+    };
+    const replacing = database.engine({ ports, credentials: { keys } });
+    let replacement: Promise<unknown> | undefined;
+    const engine = engineWith(async () => {
+      if (replacement) return { signals: [] };
+      replacement = replacing.credentials.replace(credentialId, { ...key, key: 'new' });
+      await untilLocked(credentialId);
+      throw rejection;
+    });
+    const connection = await engine.connections.create({
+      tenantId: tenant,
+      provider: 'github',
+      credentialId,
+    });
+    await engine.connections.trigger(connection.id);
+    await engine.drain();
+    expect(await sql('SELECT status FROM connections')).toEqual([{ status: 'needs_auth' }]);
+    hasEnded();
+    await replacement;
+    expect(await sql('SELECT status FROM connections')).toEqual([{ status: 'active' }]);
+    expect(await engine.drain()).toMatchObject({ succeeded: 1 });
   });
 
   it('credentials: after another credential was attached the connection stays active', async () => {
