@@ -44,25 +44,31 @@ function filterValues({ tenantId, provider, status, health, search }: Connection
   };
 }
 
-const pageOf = (rows: string) => `
-  SELECT ${connectionColumns}, c.has_more FROM ${withinBytes(rows, {
-    columns: ['metadata', 'config', 'external_id', 'failure'],
-    order: 'p.id',
-    above: ':limit',
-  })} c ORDER BY c.id`;
+const cut = {
+  columns: ['metadata', 'config', 'external_id', 'failure'],
+  order: 'p.id',
+  above: ':limit',
+} as const;
 
-/** Postgres plans it in less time than the filtered one: most pages have no filter. */
-const listAllSql = sql<ConnectionRow & Listed>`${pageOf(
+const anyConnections = withinBytes(
   `SELECT * FROM :scope.listed_connections c WHERE ${isAfter} ORDER BY c.id LIMIT :limit`,
-)}`;
-const listFilteredSql = sql<ConnectionRow & Listed>`${pageOf(
+  cut,
+);
+/** Most lists have no filter, and Postgres plans this statement in less time. */
+const listAllSql = sql<ConnectionRow & Listed>`
+  SELECT ${connectionColumns}, c.has_more FROM ${anyConnections} c ORDER BY c.id`;
+
+const matchingConnections = withinBytes(
   `SELECT * FROM (SELECT * FROM :scope.listed_connections c WHERE ${indexed} ORDER BY c.id LIMIT :scan) c
    WHERE (:provider::text IS NULL OR c.provider_slug = :provider)
      AND (:status::text IS NULL OR c.status = :status)
      AND (:healthStatus::text IS NULL OR c.status = :healthStatus)
      AND (:isFailing::boolean IS NULL OR (c.failing_since IS NOT NULL) = :isFailing)
    ORDER BY c.id LIMIT :limit`,
-)}`;
+  cut,
+);
+const listMatchingSql = sql<ConnectionRow & Listed>`
+  SELECT ${connectionColumns}, c.has_more FROM ${matchingConnections} c ORDER BY c.id`;
 
 export function listConnections(
   db: Queryable,
@@ -71,7 +77,7 @@ export function listConnections(
 ): Promise<(ConnectionRow & Listed)[]> {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return isFiltered
-    ? listFilteredSql.all(db, { ...filterValues(filter), after, limit, scan })
+    ? listMatchingSql.all(db, { ...filterValues(filter), after, limit, scan })
     : listAllSql.all(db, { after, limit });
 }
 

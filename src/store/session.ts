@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { type ClockRow, clockColumn } from './clock.ts';
+import { isCancelled } from './database-errors.ts';
 
 /**
  * DB-5: settings that change what a statement means, returns or waits for. Left to the operator:
@@ -54,6 +55,9 @@ const transactionTimeout = (isLocal: boolean) =>
 /** A role may allow less than the next statement takes. Each statement has its own timeout. */
 const withoutTimeouts = `SET LOCAL statement_timeout = 0; SELECT ${transactionTimeout(true)}`;
 
+/** A role's timeout of milliseconds can cancel BEGIN on a busy server. */
+const maxOpenings = 5;
+
 interface SessionKind {
   /** With other clients (transaction pooler). */
   isShared: boolean;
@@ -99,13 +103,25 @@ export async function openSession(
            'database user'])) AS overrides) session; COMMIT`,
     query_timeout: timeoutMs,
   };
-  const results: unknown = await client.query(statement);
+  const results = await firstCompleted(client, statement);
   const [session] = (results as pg.QueryResult<Omit<SessionKind, 'settings'> & ClockRow>[]).slice(-2);
   const row = session?.rows[0];
   if (!row) throw new Error('The statement that opens a session returned no row.');
   const { isShared, overridesReadOnly } = row;
   sessionKinds.set(client, { isShared, overridesReadOnly, settings: isShared ? {} : settings });
   return row.now_ms;
+}
+
+async function firstCompleted(client: pg.ClientBase, statement: pg.QueryConfig): Promise<unknown> {
+  for (let openings = 1; ; openings++) {
+    try {
+      return await client.query(statement);
+    } catch (error) {
+      if (openings === maxOpenings || !isCancelled(error)) throw error;
+      // BEGIN may have succeeded.
+      await client.query('ROLLBACK').catch(() => {});
+    }
+  }
 }
 
 /** Returns one row with `columns`. */

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { loadConfig } from '../../src/config/load.ts';
 import type { Syncline, SynclineOptions } from '../../src/index.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { openDatabase, type Queryable } from '../../src/store/database.ts';
+import { openSession } from '../../src/store/session.ts';
 import { newKey } from '../credentials/handles.ts';
 import { connector, signal } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
@@ -240,6 +241,25 @@ describe('DB-5: timeouts of the role', () => {
     await engine.connections.trigger(id);
     await engine.stop();
     expect((await database.engine({ database: { url } }).doctor()).outcome).not.toBe('unknown');
+  });
+});
+
+describe('DB-5: opening a session', () => {
+  it('DB-5: a session opens after the timeout of the role cancelled its first statement', async () => {
+    const client = new pg.Client({ connectionString: await urlWithSettings({ statement_timeout: `'1ms'` }) });
+    await client.connect();
+    try {
+      const query = client.query.bind(client) as (config: pg.QueryConfig) => Promise<unknown>;
+      let cancelled = 0;
+      const slow = vi
+        .spyOn(client, 'query')
+        .mockImplementationOnce((({ text }: pg.QueryConfig) =>
+          query({ text: `SELECT pg_sleep(1); ${text}` }).finally(() => cancelled++)) as never);
+      expect(await openSession(client, {}, 10_000)).toBeGreaterThan(0);
+      expect({ cancelled, statements: slow.mock.calls.length }).toEqual({ cancelled: 1, statements: 3 });
+    } finally {
+      await client.end();
+    }
   });
 });
 
