@@ -1,6 +1,7 @@
 import { invalidArgument } from '../contract/errors.ts';
 import type { Listed } from '../store/page-bytes.ts';
 import { requireWhole, show } from '../values/arguments.ts';
+import { maxPageItems } from '../values/limits.ts';
 import { uuidPattern } from '../values/uuid.ts';
 
 /** `nextCursor` is undefined on the last page. */
@@ -18,11 +19,9 @@ export interface PageRequest {
 }
 
 const defaultLimit = 20;
-/** A page is built in memory. */
-const maxPerPage = 100;
 
 export function pageLimit(limit: number | undefined): number {
-  if (limit !== undefined) requireWhole('limit', limit, 1, maxPerPage);
+  if (limit !== undefined) requireWhole('limit', limit, 1, maxPageItems);
   return limit ?? defaultLimit;
 }
 

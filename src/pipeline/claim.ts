@@ -139,6 +139,7 @@ export async function claim(
         timeoutMs: statementTimeoutMs(context.config),
         lockTimeoutMs: claimLockTimeoutMs,
         triggers: 'off',
+        plans: 'generic',
         // If a server crash loses the claim, the fence rejects the commit.
         durable: false,
       },

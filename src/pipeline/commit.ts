@@ -67,7 +67,12 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
       return { stored, followUps: followUps.length + reruns };
     },
-    { timeoutMs: statementTimeoutMs(config), lockTimeoutMs: commitLockTimeoutMs, triggers: 'off' },
+    {
+      timeoutMs: statementTimeoutMs(config),
+      lockTimeoutMs: commitLockTimeoutMs,
+      triggers: 'off',
+      plans: 'generic',
+    },
   );
 }
 

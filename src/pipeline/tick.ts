@@ -64,7 +64,7 @@ async function placeBatch(context: SchedulerContext, batch: Batch): Promise<Batc
         const planned = taken.due.map((connection) => plan(connection, config, ports, nowMs));
         return enqueue(tx, planned, { config, nowMs, writesDueAt: taken.writesDueAt });
       },
-      { lockTimeoutMs, triggers: 'off' },
+      { lockTimeoutMs, triggers: 'off', plans: 'generic' },
     )
     .catch((error: unknown) => {
       // An uncommitted job insert counts as pending.

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 import { withinBytes } from './page-bytes.ts';
-import { sql, unnest } from './sql.ts';
+import { prepared, sql, unnest } from './sql.ts';
 
 export interface LogLine {
   at: string;
@@ -24,7 +24,7 @@ export interface NewAttempt {
 /** For jobs that fail for months. */
 const maxAttempts = 100;
 
-const insertAttemptsSql = sql<object>`
+const insertAttemptsSql = prepared<object>`
   INSERT INTO :schema.attempts (ended_at, job_id, claim_id, outcome, started_at, retry_after, error, log)
   SELECT :now, a.*
   FROM ${unnest('a', {
@@ -43,7 +43,7 @@ export async function insertAttempts(tx: Queryable, now: Date, attempts: NewAtte
   await insertAttemptsSql.all(tx, { now, a: attempts });
 }
 
-const trimAttemptsSql = sql<object>`
+const trimAttemptsSql = prepared<object>`
   DELETE FROM :schema.attempts a USING unnest(:jobIds::uuid[]) AS j (id)
   WHERE a.job_id = ANY (ARRAY[j.id]) AND a.ended_at <= (
     SELECT o.ended_at FROM :schema.attempts o WHERE o.job_id = j.id

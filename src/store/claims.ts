@@ -1,6 +1,6 @@
 import type { JobType } from '../contract/states.ts';
 import type { Queryable, Transaction } from './database.ts';
-import { sql, unnest } from './sql.ts';
+import { prepared, sql, unnest } from './sql.ts';
 
 /** Locked, with its connection. */
 export interface ReadyRow {
@@ -87,8 +87,8 @@ const lockedReady = `
     LIMIT CASE WHEN :scanAll THEN :limit::int ELSE l.jobs END
     FOR NO KEY UPDATE OF j, c SKIP LOCKED) locked`;
 
-const lockReadySql = sql<ReadyRow>`WITH RECURSIVE ${scannedLanes}, ${lockedReady}`;
-const lockReadyFromSql = sql<ReadyRow>`WITH RECURSIVE ${resumedLanes}, ${lockedReady}`;
+const lockReadySql = prepared<ReadyRow>`WITH RECURSIVE ${scannedLanes}, ${lockedReady}`;
+const lockReadyFromSql = prepared<ReadyRow>`WITH RECURSIVE ${resumedLanes}, ${lockedReady}`;
 
 export interface ReadyRequest {
   now: Date;
@@ -116,7 +116,7 @@ export function lockReady(
     : lockReadySql.all(tx, { ...request, providers });
 }
 
-const findLanesSql = sql<{ slug: string; priority: number; scheduled_at: Date }>`
+const findLanesSql = prepared<{ slug: string; priority: number; scheduled_at: Date }>`
   WITH RECURSIVE ${scannedLanes} SELECT slug, priority, scheduled_at FROM lane`;
 
 /** With the time of each lane's first job. */
@@ -127,7 +127,7 @@ export function findLanes(
   return findLanesSql.all(tx, { providers });
 }
 
-const markRunningSql = sql<{ id: string }>`
+const markRunningSql = prepared<{ id: string }>`
   WITH alive AS MATERIALIZED (
     SELECT id FROM :schema.processes
     WHERE id = :processId AND expires_at > :now FOR KEY SHARE
@@ -153,7 +153,7 @@ export async function markRunning(
   return new Set(rows.map((row) => row.id));
 }
 
-const blockStuckSql = sql<object>`SELECT :schema.block_arrivals(:ids::uuid[], :connectionIds::uuid[])`;
+const blockStuckSql = prepared<object>`SELECT :schema.block_arrivals(:ids::uuid[], :connectionIds::uuid[])`;
 
 /** Later claims skip these jobs; triggers unblock them. */
 export async function blockStuck(
@@ -167,7 +167,7 @@ export async function blockStuck(
   });
 }
 
-const deferJobsSql = sql<object>`
+const deferJobsSql = prepared<object>`
   UPDATE :schema.sync_jobs j SET retry_after = d.until
   FROM ${unnest('d', { id: 'uuid', until: 'timestamptz' })}
   WHERE j.id = ANY (ARRAY[d.id]) AND j.status = 'queued'`;
@@ -177,7 +177,7 @@ export async function deferJobs(tx: Queryable, jobs: { id: string; until: Date }
   await deferJobsSql.all(tx, { d: jobs });
 }
 
-const endBackoffsSql = sql<object>`
+const endBackoffsSql = prepared<object>`
   UPDATE :schema.sync_jobs SET retry_after = NULL
   WHERE id = ANY (ARRAY(
     SELECT over.id FROM unnest(:providers::text[]) AS p (slug) CROSS JOIN LATERAL (
@@ -198,7 +198,7 @@ export async function endBackoffs(
   return rows.length;
 }
 
-const nextDueAtSql = sql<{ at: Date | null }>`
+const nextDueAtSql = prepared<{ at: Date | null }>`
   WITH RECURSIVE ${scannedLanes}
   SELECT least(
     (SELECT min(scheduled_at) FROM lane),

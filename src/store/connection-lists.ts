@@ -1,10 +1,11 @@
 import type { ConnectionHealth, ConnectionStatus } from '../contract/states.ts';
+import { maxPageItems } from '../values/limits.ts';
 import { uuidPattern } from '../values/uuid.ts';
 import { type ConnectionRow, connectionColumns } from './connections.ts';
 import type { Queryable } from './database.ts';
 import type { JobRow } from './jobs.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
-import { sql } from './sql.ts';
+import { prepared, sql } from './sql.ts';
 
 export interface ConnectionFilter {
   tenantId?: string | undefined;
@@ -20,12 +21,12 @@ interface Walk {
   limit: number;
 }
 
-const isAfter = '(:after::uuid IS NULL OR c.id > :after AND c.listed_id > :after)';
 const indexed = `(:tenantId::uuid IS NULL OR c.listed_tenant_id = :tenantId)
   AND (:inactive::text IS NULL OR c.status = :inactive AND c.status <> 'active')
   AND (NOT :onlyFailing::boolean OR c.failing_since IS NOT NULL)
   AND (:externalId::text IS NULL OR c.listed_external_id LIKE :externalId)
-  AND (:id::uuid IS NULL OR c.id = :id) AND ${isAfter}`;
+  AND (:id::uuid IS NULL OR c.id = :id)
+  AND (:after::uuid IS NULL OR c.id > :after AND c.listed_id > :after)`;
 
 function filterValues({ tenantId, provider, status, health, search }: ConnectionFilter) {
   const isFailing = { ok: false, failing: true }[health as string];
@@ -50,13 +51,19 @@ const cut = {
   above: ':limit',
 } as const;
 
-const anyConnections = withinBytes(
-  `SELECT * FROM :scope.listed_connections c WHERE ${isAfter} ORDER BY c.id LIMIT :limit`,
-  cut,
-);
-/** Most lists have no filter, and Postgres plans this statement in less time. */
-const listAllSql = sql<ConnectionRow & Listed>`
-  SELECT ${connectionColumns}, c.has_more FROM ${anyConnections} c ORDER BY c.id`;
+/** A constant limit, which every page fits: a parameter would let Postgres plan each execution. */
+const pageAfter = (condition: string) =>
+  withinBytes(
+    `SELECT * FROM :scope.listed_connections c ${condition} ORDER BY c.id LIMIT ${maxPageItems + 1}`,
+    cut,
+  );
+const firstConnections = pageAfter('');
+const nextConnections = pageAfter('WHERE c.page_id > :after');
+/** Most lists have no filter. */
+const listFirstSql = prepared<ConnectionRow & Listed>`
+  SELECT ${connectionColumns}, c.has_more FROM ${firstConnections} c ORDER BY c.id`;
+const listNextSql = prepared<ConnectionRow & Listed>`
+  SELECT ${connectionColumns}, c.has_more FROM ${nextConnections} c ORDER BY c.id`;
 
 const matchingConnections = withinBytes(
   `SELECT * FROM (SELECT * FROM :scope.listed_connections c WHERE ${indexed} ORDER BY c.id LIMIT :scan) c
@@ -76,9 +83,8 @@ export function listConnections(
   { after, limit, scan }: Walk & { scan: number },
 ): Promise<(ConnectionRow & Listed)[]> {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
-  return isFiltered
-    ? listMatchingSql.all(db, { ...filterValues(filter), after, limit, scan })
-    : listAllSql.all(db, { after, limit });
+  if (isFiltered) return listMatchingSql.all(db, { ...filterValues(filter), after, limit, scan });
+  return after === undefined ? listFirstSql.all(db, { limit }) : listNextSql.all(db, { after, limit });
 }
 
 const lastListedSql = sql<{ id: string }>`

@@ -4,7 +4,7 @@ import { notFound, providerNotFound } from '../values/arguments.ts';
 import { maxNameLength, maxScheduleLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
-import { sql, unnest } from './sql.ts';
+import { prepared, sql, unnest } from './sql.ts';
 
 /** Locked. */
 export interface DueRow extends SyncTexts {
@@ -31,7 +31,7 @@ const syncColumns = ['interval_seconds', 'next_run_at', 'first_activated_at', 'l
 
 export type DuePosition = Pick<DueRow, 'due_at' | 'id'>;
 
-const lockDueSql = sql<DueRow>`
+const dueConnections = (after: string) => `
   SELECT id, due_at::text, due_at <= :now AS is_overdue, tenant_id, provider_slug,
     extract(epoch FROM created_at)::float8 * 1000 AS created_ms,
     extract(epoch FROM last_incremental_ended_at)::float8 * 1000 AS last_ended_ms,
@@ -41,26 +41,26 @@ const lockDueSql = sql<DueRow>`
     -- Until COMMIT, the lock on the table keeps a migration from changing it.
     (SELECT max(version) >= 12 FROM :schema.schema_migrations) AS writes_due_at
   FROM :schema.connections c
-  WHERE status = 'active' AND NOT waits_for_job AND due_at <= :horizon
-    AND (:afterDueAt::timestamptz IS NULL OR (due_at, id) > (:afterDueAt, :afterId::uuid))
+  WHERE status = 'active' AND NOT waits_for_job AND due_at <= :horizon ${after}
   ORDER BY c.due_at, c.id
   LIMIT :limit
   FOR NO KEY UPDATE SKIP LOCKED`;
+const lockFirstDueSql = prepared<DueRow>`${dueConnections('')}`;
+const lockNextDueSql = prepared<DueRow>`${dueConnections(
+  'AND (due_at, id) > (:afterDueAt::timestamptz, :afterId::uuid)',
+)}`;
 
 /** SCH-1, SCH-2. NO KEY UPDATE does not block KEY SHARE, which job inserts of other writers take. */
 export function lockDue(
   tx: Queryable,
-  {
-    now,
-    horizon,
-    after,
-    limit,
-  }: { now: Date; horizon: Date; after?: DuePosition | undefined; limit: number },
+  { after, ...limits }: { now: Date; horizon: Date; after?: DuePosition | undefined; limit: number },
 ): Promise<DueRow[]> {
-  return lockDueSql.all(tx, { horizon, afterDueAt: after?.due_at, afterId: after?.id, limit, now });
+  return after
+    ? lockNextDueSql.all(tx, { ...limits, afterDueAt: after.due_at, afterId: after.id })
+    : lockFirstDueSql.all(tx, limits);
 }
 
-const countOverdueSql = sql<{ overdue: number }>`
+const countOverdueSql = prepared<{ overdue: number }>`
   SELECT count(*)::int AS overdue
   FROM :schema.connections c
   WHERE status = 'active' AND NOT waits_for_job AND due_at <= :now
@@ -93,11 +93,11 @@ const patched = `metadata = :schema.patch_sync(c.metadata, p.patch), waits_for_j
       schedule = CASE WHEN p.clear_schedule THEN NULL ELSE c.schedule END`;
 const patchTypes = { connectionId: 'uuid', patch: 'jsonb', waitsForJob: 'boolean', clearSchedule: 'boolean' };
 
-const placeSyncsSql = sql<object>`
+const placeSyncsSql = prepared<object>`
   UPDATE :schema.connections c SET ${patched}, due_at = p.due_at
   FROM ${unnest('p', { ...patchTypes, dueAt: 'timestamptz' })}
   WHERE c.id = ANY (ARRAY[p.connection_id])`;
-const patchSyncsSql = sql<object>`
+const patchSyncsSql = prepared<object>`
   UPDATE :schema.connections c SET ${patched}
   FROM ${unnest('p', patchTypes)}
   WHERE c.id = ANY (ARRAY[p.connection_id])`;
@@ -115,7 +115,7 @@ export async function patchSyncs(
   await (writesDueAt ? placeSyncsSql : patchSyncsSql).all(tx, { now, p: patches });
 }
 
-const setWaitingSql = sql<object>`
+const setWaitingSql = prepared<object>`
   UPDATE :schema.connections SET waits_for_job = true WHERE id = ANY (:ids::uuid[])`;
 
 /** Removes them from the due index until their job ends. */
@@ -160,7 +160,7 @@ export const connectionColumns = `${ownColumns},
   (SELECT greatest(j.scheduled_at, j.retry_after) AS starts_at FROM :schema.sync_jobs j
    WHERE j.connection_id = c.id AND j.status IN ('queued', 'running') ORDER BY starts_at LIMIT 1) AS pending_at`;
 
-const findConnectionSql = sql<ConnectionRow>`
+const findConnectionSql = prepared<ConnectionRow>`
   SELECT ${connectionColumns} FROM :scope.connections c WHERE c.id = :id`;
 
 export function findConnection(db: Queryable, id: string): Promise<ConnectionRow | undefined> {
@@ -169,7 +169,7 @@ export function findConnection(db: Queryable, id: string): Promise<ConnectionRow
 
 export type LockedConnection = Omit<ConnectionRow, 'tenant_name' | 'provider_name' | 'pending_at'>;
 
-const lockConnectionSql = sql<LockedConnection>`
+const lockConnectionSql = prepared<LockedConnection>`
   SELECT ${ownColumns} FROM :scope.connections c WHERE c.id = :id FOR NO KEY UPDATE OF c`;
 
 export function lockConnection(tx: Queryable, id: string): Promise<LockedConnection | undefined> {

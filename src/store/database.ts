@@ -18,7 +18,8 @@ export interface Queryable {
   readonly tables: Tables;
   /** For statements that read `listed_connections`. */
   readonly lookup: Lookup;
-  query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** `name`: of a prepared statement. */
+  query<Row extends object>(text: string, values?: unknown[], name?: string): Promise<Row[]>;
 }
 
 export interface Transaction extends Queryable {
@@ -34,6 +35,8 @@ interface TransactionOptions {
   statementTimeoutMs?: number | undefined;
   /** `off`: the work does what the triggers do. */
   triggers?: 'on' | 'off';
+  /** `generic`: statements without optional conditions; prepared ones are planned once per session. */
+  plans?: 'auto' | 'generic';
   /** false: a server crash may lose the commit. */
   durable?: boolean;
   readOnly?: boolean;
@@ -51,9 +54,15 @@ export interface Database extends Queryable {
   close(): Promise<void>;
 }
 
+interface Sent {
+  text: string;
+  values?: unknown[] | undefined;
+  /** Of a prepared statement. */
+  name?: string | undefined;
+}
+
 type Run = <Row extends object>(
-  text: string,
-  values: unknown[] | undefined,
+  query: Sent,
   timeoutMs: number,
   /** Around the send, which `ports.query` may delay. */
   aroundSend?: (send: () => Promise<Row[]>) => Promise<Row[]>,
@@ -81,6 +90,7 @@ const defaultOptions: CompleteOptions = {
   timeoutMs: queryTimeoutMs,
   statementTimeoutMs: undefined,
   triggers: 'on',
+  plans: 'auto',
   durable: true,
   readOnly: false,
 };
@@ -134,15 +144,15 @@ export function openDatabase(
     const { client, from } = await takeClient();
     let broken: Error | undefined;
     const run: Run = <Row extends object>(
-      text: string,
-      values: unknown[] | undefined,
+      sent: Sent,
       timeoutMs: number,
       aroundSend = (send: () => Promise<Row[]>) => send(),
     ) => {
       if (broken) return Promise.reject(broken);
-      const send = async () => rowsOf(await client.query<Row>(withTimeout(text, values, timeoutMs)));
+      const query = queryConfig(sent, timeoutMs, isShared(client));
+      const send = async () => rowsOf(await client.query<Row>(query));
       return ports
-        .query(text, () => aroundSend(send))
+        .query(sent.text, () => aroundSend(send))
         .catch((error: unknown) => {
           // Not from Postgres: connection state unknown.
           if (!(error instanceof pg.DatabaseError)) {
@@ -166,17 +176,17 @@ export function openDatabase(
       tables,
       lookup: lookupOf(isFilled, tables, tablesWithoutLookup(schema, tenantId)),
     };
-    const single = <Row extends object>(text: string, values: unknown[] | undefined, timeoutMs: number) =>
+    const single = <Row extends object>(sent: Sent, timeoutMs: number) =>
       withClient((connection) =>
         isShared(connection.client)
           ? inTransaction({ names, clock, ...connection }, { ...defaultOptions, timeoutMs }, (tx) =>
-              tx.query<Row>(text, values),
+              tx.query<Row>(sent.text, sent.values),
             )
-          : connection.run<Row>(text, values, timeoutMs),
+          : connection.run<Row>(sent, timeoutMs),
       );
     const within = (timeoutMs: number): Queryable => ({
       ...names,
-      query: (text, values) => retryConflicts(ports, () => single(text, values, timeoutMs)),
+      query: (text, values, name) => retryConflicts(ports, () => single({ text, values, name }, timeoutMs)),
     });
     return {
       ...within(queryTimeoutMs),
@@ -191,7 +201,7 @@ export function openDatabase(
         if (clock.isFresh()) return new Date(clock.nowMs());
         const text = `SELECT ${clockColumn}`;
         return withClient(({ run }) =>
-          readClock(clock, (aroundSend) => run(text, undefined, queryTimeoutMs, aroundSend)),
+          readClock(clock, (aroundSend) => run({ text }, queryTimeoutMs, aroundSend)),
         );
       },
       transaction: (work, options) =>
@@ -235,9 +245,11 @@ function openPool(
 }
 
 /** On the server too: a frozen or partitioned process must not keep locks. */
-function settingsOf({ lockTimeoutMs, timeoutMs, statementTimeoutMs, triggers, durable }: CompleteOptions) {
+function settingsOf(options: CompleteOptions) {
+  const { lockTimeoutMs, timeoutMs, statementTimeoutMs, triggers, plans, durable } = options;
   return {
     ...pinnedPlans,
+    plan_cache_mode: plans === 'generic' ? 'force_generic_plan' : 'auto',
     // Otherwise the server's, possibly with replicas.
     ...(!durable && { synchronous_commit: 'off' }),
     'syncline.triggers': triggers,
@@ -267,11 +279,11 @@ async function inTransaction<T>(
   options: CompleteOptions,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
-  const query = <Row extends object>(text: string, values?: unknown[]) =>
-    run<Row>(text, values, options.timeoutMs);
+  const query = <Row extends object>(text: string, values?: unknown[], name?: string) =>
+    run<Row>({ text, values, name }, options.timeoutMs);
   try {
     const now = await readClock(clock, (aroundSend) =>
-      run(beginStatement(client, options), undefined, options.timeoutMs, aroundSend),
+      run({ text: beginStatement(client, options) }, options.timeoutMs, aroundSend),
     );
     const result = await work({ ...names, query, now });
     await query('COMMIT');
@@ -291,11 +303,13 @@ function rowsOf<Row extends object>(result: pg.QueryResult<Row> | pg.QueryResult
 const serverLeadMs = 500;
 
 /** @types/pg declares `query_timeout` only per client. */
-function withTimeout(text: string, values: unknown[] | undefined, timeoutMs: number): pg.QueryConfig {
+function queryConfig({ text, values, name }: Sent, timeoutMs: number, isShared: boolean): pg.QueryConfig {
   const query: pg.QueryConfig & { query_timeout: number } = {
     text,
     query_timeout: timeoutMs + serverLeadMs,
   };
   if (values) query.values = values.map((value) => (Array.isArray(value) ? arrayText(value) : value));
+  // Another session of a pooler has no such statement.
+  if (name !== undefined && !isShared) query.name = name;
   return query;
 }

@@ -1,7 +1,7 @@
 import type { EventKind } from '../contract/states.ts';
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
-import { sql, unnest } from './sql.ts';
+import { prepared, sql, unnest } from './sql.ts';
 
 export interface NewEvent {
   id: string;
@@ -15,7 +15,7 @@ export interface NewEvent {
   detail: object | null;
 }
 
-const insertEventsSql = sql<object>`
+const insertEventsSql = prepared<object>`
   INSERT INTO :schema.events
     (id, tenant_id, connection_id, job_id, kind, actor, key_id, reason, detail, created_at)
   SELECT e.*, :now

@@ -6,8 +6,8 @@ type Enter = <T>(work: () => Promise<T>) => Promise<T>;
 export function gated(db: Database, enter: Enter): Database {
   const queryable = (inner: Queryable): Queryable => ({
     ...inner,
-    query: <Row extends object>(text: string, values?: unknown[]) =>
-      enter(() => inner.query<Row>(text, values)),
+    query: <Row extends object>(text: string, values?: unknown[], name?: string) =>
+      enter(() => inner.query<Row>(text, values, name)),
   });
   return {
     ...db,

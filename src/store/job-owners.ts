@@ -1,3 +1,4 @@
+import { nilUuid } from '../values/uuid.ts';
 import type { Queryable } from './database.ts';
 import { isPending } from './job-statuses.ts';
 import { sql } from './sql.ts';
@@ -12,7 +13,6 @@ export interface ForeignRow {
 
 /** Jobs read per scan. A connection has at most three pending ones, so each scan advances. */
 const maxScanned = 10_000;
-const firstConnection = '00000000-0000-0000-0000-000000000000';
 
 const findForeignSql = sql<ForeignRow>`
   SELECT j.id, j.connection_id, j.tenant_id, j.provider_slug
@@ -33,7 +33,7 @@ const lastScannedSql = sql<{ connection_id: string }>`
  */
 export async function findForeign(
   db: Queryable,
-  { served, from = firstConnection }: { served: readonly string[]; from: string | undefined },
+  { served, from = nilUuid }: { served: readonly string[]; from: string | undefined },
 ): Promise<{ foreign: ForeignRow[]; next: string | undefined }> {
   const last = await lastScannedSql.first(db, { from });
   const foreign = await findForeignSql.all(db, { served, from });

@@ -1,7 +1,7 @@
 import type { JobStatus, JobType } from '../contract/states.ts';
 import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
-import { sql, unnest } from './sql.ts';
+import { prepared, sql, unnest } from './sql.ts';
 
 export interface NewJob {
   id: string;
@@ -11,7 +11,7 @@ export interface NewJob {
   scheduledAt: Date;
 }
 
-const insertIncrementalJobsSql = sql<{ connection_id: string }>`
+const insertIncrementalJobsSql = prepared<{ connection_id: string }>`
   INSERT INTO :schema.sync_jobs
     (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, created_at, updated_at,
      blocked)
@@ -73,7 +73,7 @@ export interface PendingJob {
   scheduled_at: Date;
 }
 
-const findPendingJobSql = sql<PendingJob>`
+const findPendingJobSql = prepared<PendingJob>`
   SELECT id, status, attempts, scheduled_at FROM :schema.sync_jobs
   WHERE connection_id = :connectionId AND job_type = 'incremental' AND status IN ('queued', 'running')`;
 
@@ -142,8 +142,8 @@ export const jobColumnsWithCursors = `${jobColumns},
 type JobLock = '' | 'FOR UPDATE';
 
 const findJobSql = {
-  '': sql<JobWithCursors>`SELECT ${jobColumnsWithCursors} FROM :scope.sync_jobs j WHERE j.id = :id`,
-  'FOR UPDATE': sql<JobWithCursors>`
+  '': prepared<JobWithCursors>`SELECT ${jobColumnsWithCursors} FROM :scope.sync_jobs j WHERE j.id = :id`,
+  'FOR UPDATE': prepared<JobWithCursors>`
     SELECT ${jobColumnsWithCursors} FROM :scope.sync_jobs j WHERE j.id = :id FOR UPDATE OF j`,
 };
 
@@ -156,8 +156,8 @@ const pendingOf = `
   WHERE connection_id = :connectionId AND status IN ('queued', 'running')
   ORDER BY status DESC, priority DESC, scheduled_at`;
 const pendingJobsSql = {
-  '': sql<JobRow>`${pendingOf}`,
-  'FOR UPDATE': sql<JobRow>`${pendingOf} FOR UPDATE OF j`,
+  '': prepared<JobRow>`${pendingOf}`,
+  'FOR UPDATE': prepared<JobRow>`${pendingOf} FOR UPDATE OF j`,
 };
 
 /** At most one per type. */
@@ -218,7 +218,7 @@ export async function bringForward(tx: Queryable, now: Date, id: string, priorit
   await bringForwardSql.all(tx, { id, now, priority });
 }
 
-const bringAllForwardSql = sql<{ connection_id: string }>`
+const bringAllForwardSql = prepared<{ connection_id: string }>`
   UPDATE :schema.sync_jobs SET
     rerun_priority = CASE WHEN status = 'running' THEN greatest(rerun_priority, :priority::smallint)
       ELSE rerun_priority END,

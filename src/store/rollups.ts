@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 import { ageEdgesSeconds, lagEdgesMs } from './rollup-buckets.ts';
-import { sql, unnest } from './sql.ts';
+import { prepared, sql, unnest } from './sql.ts';
 
 const lagColumns = Array.from({ length: lagEdgesMs.length + 1 }, (_, i) => `lag_${i}`);
 const ageColumns = Array.from({ length: ageEdgesSeconds.length + 1 }, (_, i) => `age_${i}`);
@@ -28,7 +28,7 @@ export interface RollupWrite extends Counts {
   provider: string;
 }
 
-const addRollupsSql = sql<object>`
+const addRollupsSql = prepared<object>`
   INSERT INTO :schema.rollups AS r (minute, slot, tenant_id, provider_slug, ${columns.join(', ')})
   SELECT :minute, :slot::smallint, n.*
   FROM ${unnest('n', { tenantId: 'uuid', provider: 'text', ...countTypes })}

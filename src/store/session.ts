@@ -27,8 +27,7 @@ const sessionSettings = {
   exit_on_error: 'off',
   // The pool closes idle connections.
   idle_session_timeout: 0,
-  // Index access, planned for actual parameters.
-  plan_cache_mode: 'auto',
+  // Index access.
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
   enable_nestloop: 'on',

@@ -1,9 +1,9 @@
 import type { JobType } from '../contract/states.ts';
 import type { Owner } from './connections.ts';
 import type { Queryable } from './database.ts';
-import { sql, unnest } from './sql.ts';
+import { prepared, unnest } from './sql.ts';
 
-const lockConnectionsSql = sql<Owner>`
+const lockConnectionsSql = prepared<Owner>`
   SELECT id, tenant_id, provider_slug FROM :schema.connections
   WHERE id = ANY (:ids::uuid[]) ORDER BY id FOR NO KEY UPDATE`;
 
@@ -21,7 +21,7 @@ export interface RunRow {
   hinted: boolean;
 }
 
-const lockRunsSql = sql<RunRow>`
+const lockRunsSql = prepared<RunRow>`
   SELECT id, claim_id, status, rerun_priority, hinted
   FROM :schema.sync_jobs WHERE id = ANY (:jobIds::uuid[])
   FOR NO KEY UPDATE`;
@@ -40,7 +40,7 @@ export interface ConnectionWrite {
   failure: string | null;
 }
 
-const writeConnectionsSql = sql<object>`
+const writeConnectionsSql = prepared<object>`
   UPDATE :schema.connections c
   SET metadata = CASE WHEN w.cursor IS NULL THEN c.metadata
         ELSE :schema.patch_sync(c.metadata, jsonb_build_object('cursor', w.cursor)) END,
@@ -72,7 +72,7 @@ export interface RefusedRun {
   startedAt: Date;
 }
 
-const refuseConnectionsSql = sql<{ id: string }>`
+const refuseConnectionsSql = prepared<{ id: string }>`
   UPDATE :schema.connections c SET status = 'needs_auth', updated_at = :now
   FROM ${unnest('r', { connectionId: 'uuid', credentialId: 'uuid', startedAt: 'timestamptz' })}
   WHERE c.id = ANY (ARRAY[r.connection_id]) AND c.status = 'active'
@@ -92,7 +92,7 @@ export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedR
   return new Set(rows.map((row) => row.id));
 }
 
-const keptActiveSql = sql<Owner>`
+const keptActiveSql = prepared<Owner>`
   SELECT c.id, c.tenant_id, c.provider_slug FROM :schema.connections c
   WHERE c.id = ANY (:ids::uuid[]) AND c.status = 'active'
     AND NOT EXISTS (
@@ -118,7 +118,7 @@ export interface JobEnd {
   nextCursor: string | null;
 }
 
-const settleJobsSql = sql<{ connection_id: string }>`
+const settleJobsSql = prepared<{ connection_id: string }>`
   WITH settled AS (UPDATE :schema.sync_jobs j
   SET status = e.status, finished_at = CASE WHEN e.status = 'queued' THEN NULL ELSE :now::timestamptz END,
       attempts = e.attempts, retry_after = e.retry_after, error = e.error,
@@ -151,7 +151,7 @@ export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Prom
   return (await settleJobsSql.all(tx, { now, e: ends })).map((row) => row.connection_id);
 }
 
-const unblockSiblingsSql = sql<object>`SELECT :schema.unblock_siblings(:connectionIds::uuid[])`;
+const unblockSiblingsSql = prepared<object>`SELECT :schema.unblock_siblings(:connectionIds::uuid[])`;
 
 export async function unblockSiblings(tx: Queryable, connectionIds: string[]): Promise<void> {
   if (connectionIds.length > 0) await unblockSiblingsSql.all(tx, { connectionIds });
@@ -175,7 +175,7 @@ export interface JobRequest {
   hinted?: boolean | undefined;
 }
 
-const queueJobsSql = sql<object>`
+const queueJobsSql = prepared<object>`
   INSERT INTO :schema.sync_jobs AS j
     (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted,
      scheduled_at, created_at, updated_at)

@@ -1,7 +1,7 @@
 import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
-import { sql, unnest } from './sql.ts';
+import { prepared, sql, unnest } from './sql.ts';
 
 /** Validated; the payload is JSON text. */
 export interface NewSignal {
@@ -17,7 +17,7 @@ export interface NewSignal {
   dedupeKey: string | null;
 }
 
-const insertSignalsSql = sql<{ job_id: string; stored: number }>`
+const insertSignalsSql = prepared<{ job_id: string; stored: number }>`
   WITH stored AS (
     INSERT INTO :schema.signals
       (id, tenant_id, provider_slug, connection_id, job_id, kind, occurred_at, payload, dedupe_key,
@@ -212,7 +212,7 @@ export function lastReceivedListed(
   });
 }
 
-const findSignalSql = sql<SignalRow>`
+const findSignalSql = prepared<SignalRow>`
   SELECT ${signalColumnsWithPayload} FROM :scope.signals s WHERE s.id = :id`;
 
 export function findSignal(db: Queryable, id: string): Promise<SignalRow | undefined> {

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { ownerParameter, type Relations } from './scope.ts';
 
 type Names = Pick<Queryable, 'schema' | 'tables'>;
 type Values = Record<string, unknown>;
@@ -8,6 +9,7 @@ type Values = Record<string, unknown>;
  * psql: `\set schema syncline`, `\set scope syncline`.
  */
 export interface Statement<Row extends object> {
+  readonly isPrepared: boolean;
   text(names: Names): string;
   all(db: Queryable, values?: Values): Promise<Row[]>;
   first(db: Queryable, values?: Values): Promise<Row | undefined>;
@@ -16,32 +18,65 @@ export interface Statement<Row extends object> {
 /** A test prepares each. */
 export const statements: Statement<object>[] = [];
 
-/** At module level, constants only: built once per schema and scope. */
+/** At module level, constants only: built once per schema and scope. Postgres plans every execution. */
 export function sql<Row extends object>(
   strings: TemplateStringsArray,
   ...parts: (string | number)[]
 ): Statement<Row> {
-  const { template, parameters } = numbered(String.raw({ raw: strings }, ...parts).trim());
-  const texts = new WeakMap<Names['tables'], string>();
-  const text = (names: Names) => {
-    let known = texts.get(names.tables);
-    if (known === undefined) {
-      known = qualified(template, names);
-      texts.set(names.tables, known);
-    }
-    return known;
+  return register(String.raw({ raw: strings }, ...parts), false);
+}
+
+/**
+ * Postgres parses and plans it once per session, which takes longer than to execute it for a few rows. Only
+ * for statements that one plan suits, whatever the parameters: no optional conditions.
+ */
+export function prepared<Row extends object>(
+  strings: TemplateStringsArray,
+  ...parts: (string | number)[]
+): Statement<Row> {
+  return register(String.raw({ raw: strings }, ...parts), true);
+}
+
+interface Built {
+  text: string;
+  takesOwner: boolean;
+  /** Of the prepared statement. */
+  name: string | undefined;
+}
+
+let preparedTexts = 0;
+
+function register<Row extends object>(source: string, isPrepared: boolean): Statement<Row> {
+  const { template, parameters } = numbered(source.trim());
+  const texts = new WeakMap<Relations, Built>();
+  const builtFor = (schema: string, relations: Relations): Built => {
+    const known = texts.get(relations);
+    if (known) return known;
+    const text = qualified(template, schema, relations);
+    const built = {
+      text: text.replaceAll(ownerParameter, () => `$${parameters.length + 1}`),
+      takesOwner: text.includes(ownerParameter),
+      name: isPrepared ? `syncline_${++preparedTexts}` : undefined,
+    };
+    texts.set(relations, built);
+    return built;
   };
   const readsLookup = template.includes(':scope.listed_connections');
-  const all = (db: Queryable, values: Values = {}) => {
-    const parameterValues = parameters.length === 0 ? undefined : valuesOf(parameters, values);
-    if (!readsLookup) return db.query<Row>(text(db), parameterValues);
-    const { schema } = db;
-    return db.lookup.tables(db).then((tables) => db.query<Row>(text({ schema, tables }), parameterValues));
+  const send = (db: Queryable, { relations, owner }: Queryable['tables'], values: Values) => {
+    const { text, takesOwner, name } = builtFor(db.schema, relations);
+    const list = valuesOf(parameters, values);
+    if (takesOwner) list.push(owner);
+    return db.query<Row>(text, list.length === 0 ? undefined : list, name);
   };
-  const statement = {
-    text,
+  const all = (db: Queryable, values: Values = {}) =>
+    readsLookup
+      ? db.lookup.tables(db).then((tables) => send(db, tables, values))
+      : send(db, db.tables, values);
+  const statement: Statement<Row> = {
+    isPrepared,
+    text: ({ schema, tables }) => builtFor(schema, tables.relations).text,
     all,
-    first: async (db: Queryable, values?: Values) => (await all(db, values))[0],
+    first: async (db, values) => (await all(db, values))[0],
   };
   statements.push(statement);
   return statement;
@@ -75,9 +110,9 @@ function numbered(source: string): { template: string; parameters: Parameter[] }
   return { template, parameters: [...parameters.values()] };
 }
 
-function qualified(template: string, { schema, tables }: Names): string {
+function qualified(template: string, schema: string, relations: Relations): string {
   return template.replaceAll(reference, (whole, name: string, table: string) => {
-    const relation = name === 'schema' ? `${schema}.${table}` : tables[table as keyof typeof tables];
+    const relation = name === 'schema' ? `${schema}.${table}` : relations[table as keyof Relations];
     if (relation === undefined) throw new Error(`There is no relation ${whole}`);
     return relation;
   });

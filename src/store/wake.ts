@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from './database.ts';
-import { sql } from './sql.ts';
+import { prepared, sql } from './sql.ts';
 
 /** Must match SQL function wake_executors. */
 export function wakeChannel(schema: string): string {
@@ -9,14 +9,14 @@ export function wakeChannel(schema: string): string {
 
 export type WakeReason = 'jobs' | 'runs';
 
-const wakeExecutorsSql = sql<object>`SELECT :schema.wake_executors('jobs')`;
+const wakeExecutorsSql = prepared<object>`SELECT :schema.wake_executors('jobs')`;
 
 /** Once per transaction, on COMMIT. */
 export async function wakeExecutors(tx: Queryable): Promise<void> {
   await wakeExecutorsSql.all(tx);
 }
 
-const wakeIfRunnableSql = sql<object>`
+const wakeIfRunnableSql = prepared<object>`
   SELECT :schema.wake_executors('jobs')
   WHERE EXISTS (
     SELECT FROM :schema.sync_jobs

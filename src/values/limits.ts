@@ -49,6 +49,9 @@ export const priorities = { min: -32_768, max: 32_767 };
 
 export const maxSecretBytes = 64 * 1024;
 
+/** A page is built in memory. */
+export const maxPageItems = 100;
+
 /** A larger row gets its own page. */
 export const maxPageBytes = 8 * 1024 * 1024;
 

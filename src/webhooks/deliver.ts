@@ -16,7 +16,7 @@ import { findRecipients, noteReceived, type RecipientRow } from '../store/webhoo
 import { secretTexts, withoutSecrets } from '../values/redact.ts';
 import { check } from '../values/standard-schema.ts';
 import { unknownKey } from '../values/suggest.ts';
-import { uuidPattern } from '../values/uuid.ts';
+import { nilUuid, uuidPattern } from '../values/uuid.ts';
 import { createLockedBatches } from './locked-batches.ts';
 import { type Taken, takeAll } from './take.ts';
 import { type WebhooksApi, webhookContext } from './webhooks.ts';
@@ -42,7 +42,7 @@ export interface DeliveriesApi extends WebhooksApi {
 }
 
 /** For malformed ids: same time. */
-const noConnection = '00000000-0000-0000-0000-000000000000';
+const noConnection = nilUuid;
 const queryTimeoutMs = 5000;
 /** Senders would have timed out. */
 const maxWaiting = 5000;

@@ -46,7 +46,7 @@ describe('a database scoped to a tenant', () => {
     await db.close();
   });
 
-  it('isolation: the scope must be a UUID, because it is part of statements', async () => {
+  it('isolation: the scope must be a UUID', async () => {
     const db = open();
     expect(() => db.scopedTo("x' OR true --")).toThrow('tenantId must be a UUID, got "x\' OR true --".');
     expect(() => database.engine().as({ tenantId: '', actor: 'a' })).toThrow('must be a UUID');

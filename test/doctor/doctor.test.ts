@@ -9,6 +9,7 @@ import {
   findTriggers,
   type PartRow,
 } from '../../src/store/health/shape.ts';
+import { tablesOf } from '../../src/store/scope.ts';
 import { silent, tenant, useDatabase } from '../support/database.ts';
 import { runCli } from '../support/process.ts';
 import { finding, findingsIn } from './findings.ts';
@@ -88,7 +89,7 @@ describe('the doctor', () => {
     // Not "syncline": definitions are printed without the schema, and the setting syncline.triggers would
     // lose its prefix.
     await database.engine({ database: { url: database.url, schema: 'shape' } }).migrate();
-    const tx = { schema: 'shape', tables: {} as never, lookup: {} as never, query: database.sql };
+    const tx = { schema: 'shape', tables: tablesOf('shape'), lookup: {} as never, query: database.sql };
     const without = (parts: PartRow[]) => parts.map(({ broken: _, ...part }) => part);
     const shape = {
       indexes: without(await findIndexes(tx)),

@@ -11,8 +11,10 @@ export const allowed: Record<string, Record<string, string>> = {
   },
   'store/connection-lists.ts': {
     [String.raw`search.replaceAll(/[\\%_]/g, '\\$&')`]: 'a pattern, passed as a parameter',
+    condition: 'one of two literals of this file',
   },
   'store/connections.ts': {
+    after: 'one of two literals of this file',
     tenantId: 'text of an error',
   },
   'store/migrate.ts': {
@@ -49,9 +51,10 @@ export const allowed: Record<string, Record<string, string>> = {
     schema: 'the quoted schema, set when the database is opened',
     table: 'a literal, passed by callers in this file',
     column: 'a literal, passed by callers in this file',
-    id: 'a tenant ID, checked to be a UUID one line above',
+    id: 'a literal, passed by callers in this file',
     alias: 'a literal, passed by callers in this file',
-    'tables.connections': 'a relation of this file',
+    columns: 'built one line above',
+    'relations.connections': 'a relation of this file',
   },
   'store/sealed.ts': {
     table: 'a literal, passed by the three calls in this file',
@@ -75,6 +78,8 @@ export const allowed: Record<string, Record<string, string>> = {
     schema: 'the quoted schema, set when the database is opened',
     table: 'from the text of a statement',
     '[...parameters.keys()].indexOf(whole) + 1': 'a parameter number',
+    'parameters.length + 1': 'a parameter number',
+    '++preparedTexts': 'a counter',
     alias: 'a literal of a statement, see unnest',
     key: 'a literal of a statement, see unnest',
     type: 'a literal of a statement, see unnest',
@@ -123,8 +128,8 @@ export const allowed: Record<string, Record<string, string>> = {
 /** Texts that are sent although they are no registered statement. */
 export const allowedTexts: Record<string, Record<string, string>> = {
   'store/database.ts': {
-    text: 'all statements of the store pass here',
-    'withTimeout(text, values, timeoutMs)': 'the same, with a timeout',
+    'sent.text': 'all statements of the store pass here',
+    query: 'the same, with a timeout',
   },
   'store/migrate.ts': {
     'beginText(client, false, unlimited)': 'see store/session.ts',
@@ -139,10 +144,9 @@ export const allowedTexts: Record<string, Record<string, string>> = {
     clockText: 'built a few lines above',
     'beginText(client, false, limits)': 'see store/session.ts',
   },
-  'store/session.ts': { statement: 'built a few lines above' },
+  'store/session.ts': { statement: 'built a few lines above', "'ROLLBACK'": 'a literal' },
   'store/sql.ts': {
-    'text(db)': 'every registered statement',
-    'text({ schema, tables })': 'the same, with the relations of this schema version',
+    text: 'every registered statement, with the relations of the caller and the schema version',
   },
   'connectors/postgres/session.ts': { text: 'built by statements.ts' },
   'dev/demo-database.ts': { text: 'a statement of demo.ts or demo-load.ts' },

@@ -187,14 +187,14 @@ export function sentTexts(file: string, text: string, isLiteralAllowed: boolean)
   return found;
 }
 
-/** `sql` tags inside functions: such a statement is registered when the function is called, not at load. */
+/** `sql` and `prepared` tags inside functions: such a statement is registered when the function is called, not at load. */
 export function lateStatements(file: string, text: string): Insertion[] {
   const found: Insertion[] = [];
   function visit(node: Node, isInFunction: boolean): void {
     if (
       isInFunction &&
       node.type === 'TaggedTemplateExpression' &&
-      (node['tag'] as { name?: string }).name === 'sql'
+      ['sql', 'prepared'].includes((node['tag'] as { name?: string }).name ?? '')
     )
       found.push({ file, expression: text.slice(node.start, node.end) });
     for (const child of childrenOf(node)) visit(child, isInFunction || /Function/.test(node.type));

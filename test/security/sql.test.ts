@@ -119,9 +119,11 @@ describe('input never becomes SQL', () => {
   });
 
   it('SQL: the search for late statements reports those inside functions', () => {
-    const source = 'const a = { b: sql`SELECT 1` }; const f = () => sql`SELECT 2`;';
+    const source =
+      'const a = { b: sql`SELECT 1`, c: prepared`SELECT 1` }; const f = () => [sql`SELECT 2`, prepared`SELECT 3`];';
     expect(lateStatements('example.ts', source).map(({ expression }) => expression)).toEqual([
       'sql`SELECT 2`',
+      'prepared`SELECT 3`',
     ]);
   });
 });

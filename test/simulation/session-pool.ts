@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import pg from 'pg';
 
 interface ClientInternals extends EventEmitter {
-  connection: EventEmitter & { connect(): void };
+  connection: EventEmitter & { connect(): void; parsedStatements: Record<string, string> };
   processID: number | null;
   secretKey: number | null;
   _queryable: boolean;
@@ -58,6 +58,7 @@ export async function returnSession(client: pg.Client): Promise<void> {
   internals._ending = true;
   await reset;
   connection.removeAllListeners();
+  connection.parsedStatements = {};
   internals._ended = true;
   const idle = { connection, processID, secretKey };
   connection.on('error', () => {});

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import type pg from 'pg';
+import pg from 'pg';
 import type { Queryable } from '../../src/store/database.ts';
 import { type Statement, statements } from '../../src/store/sql.ts';
 import { filledLookup } from './filled-lookup.ts';
@@ -42,6 +42,34 @@ export async function plansOf(
     plans.push(...nodes(rows[0]?.['QUERY PLAN'][0]?.Plan as Plan));
   }
   return plans;
+}
+
+/** How a prepared statement finds its rows: each scan with its index and the columns of its condition. */
+export async function preparedScans(
+  client: pg.Client,
+  statement: Statement<object>,
+  names: Names,
+  example: Example,
+): Promise<string[]> {
+  const text = statement.text(names);
+  const parameters = await parametersOf(client, statement, names, text);
+  const values = parameters.map((parameter) => pg.escapeLiteral(exampleOf(parameter, example)));
+  await client.query(`PREPARE scanned AS ${text}`);
+  const list = values.length > 0 ? `(${values.join(', ')})` : '';
+  const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+    `EXPLAIN (FORMAT JSON) EXECUTE scanned${list}`,
+  );
+  await client.query('DEALLOCATE scanned');
+  const columns = (condition: string | undefined) =>
+    [...(condition ?? '').matchAll(/\(?(\w+)(?:::\w+)? (?:[<>]=?|=)/g)].map(([, column]) => column).join(' ');
+  return nodes(rows[0]?.['QUERY PLAN'][0]?.Plan as Plan)
+    .filter((node) => node['Relation Name'] !== undefined && /Scan/.test(node['Node Type']))
+    .map((node) =>
+      [node['Relation Name'], node['Index Name'] ?? node['Node Type'], columns(node['Index Cond'])].join(
+        ': ',
+      ),
+    )
+    .sort();
 }
 
 interface Parameter {
