@@ -14,7 +14,7 @@ import { fixed, progress } from './tools/text.ts';
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string' },
-    minutes: { type: 'string', default: '120' },
+    minutes: { type: 'string', default: '30' },
     quick: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     against: { type: 'string' },

@@ -35,14 +35,18 @@ type GrowthScale = ReturnType<typeof growthScale>;
 
 /** With an interval of a minute, more of the connections come due than the processes can run. */
 export function growthScale(minutes: number) {
-  const retentionMinutes = Math.max(1, Math.min(15, Math.floor(minutes / 4)));
-  const comparedMinutes = Math.min(10, Math.max(1, Math.floor(minutes / 3)));
+  const retentionMinutes = Math.max(1, Math.min(5, Math.floor(minutes / 4)));
+  const comparedMinutes = Math.min(3, Math.max(1, Math.floor(minutes / 3)));
   // At first all connections are overdue, and no row is old enough to be deleted.
   const warmUpMinutes = retentionMinutes + 2;
-  const sliceMinutes = Math.min(5, comparedMinutes);
   const size = { connections: 500_000, processes: 2 };
-  return { minutes, warmUpMinutes, comparedMinutes, sliceMinutes, ...size, retentionMinutes };
+  // Dead rows accumulate for as long as the snapshot is held.
+  const heldMinutes = Math.min(9, minutes);
+  return { minutes, heldMinutes, warmUpMinutes, comparedMinutes, ...size, retentionMinutes };
 }
+
+export const minutesOf = (scale: Pick<GrowthScale, 'minutes' | 'heldMinutes'>, name: VariantName) =>
+  name === 'held' ? scale.heldMinutes : scale.minutes;
 
 interface Run {
   variants: Variant[];
@@ -72,15 +76,18 @@ export function measureGrowth(bench: Bench, scale: GrowthScale): Promise<GrowthR
   });
 }
 
-/** The variants alternate after each slice. Slice -1 is the warm-up. */
+/** The variants alternate after each slice, until the shorter one ends. Slice -1 is the warm-up. */
 async function runSlices(run: Run): Promise<Minute[]> {
   const { variants, scale } = run;
   const minutes: Minute[] = [];
-  for (let slice = -1; slice < Math.ceil(scale.minutes / scale.sliceMinutes); slice++) {
-    const first = slice < 0 ? -scale.warmUpMinutes : slice * scale.sliceMinutes;
-    const count = slice < 0 ? scale.warmUpMinutes : Math.min(scale.sliceMinutes, scale.minutes - first);
+  for (let slice = -1; slice < Math.ceil(scale.minutes / scale.comparedMinutes); slice++) {
+    const first = slice < 0 ? -scale.warmUpMinutes : slice * scale.comparedMinutes;
     const order = slice % 2 === 0 ? variants : variants.toReversed();
-    for (const variant of order) minutes.push(...(await runSlice(run, variant, first, count)));
+    for (const variant of order) {
+      const left = minutesOf(scale, variant.name) - first;
+      const count = slice < 0 ? scale.warmUpMinutes : Math.min(scale.comparedMinutes, left);
+      if (count > 0) minutes.push(...(await runSlice(run, variant, first, count)));
+    }
   }
   return minutes;
 }

@@ -1,4 +1,4 @@
-import { type GrowthResult, summarize, type VariantName } from '../growth/measure.ts';
+import { type GrowthResult, minutesOf, summarize, type VariantName } from '../growth/measure.ts';
 import { fixed, table, verdict, whole } from '../tools/text.ts';
 import type { Section } from './section.ts';
 
@@ -50,7 +50,7 @@ export function growth(result: GrowthResult): Section {
       })),
     },
     goals: variants.map(({ name, summary, isMet }) => ({
-      what: `Full load ${labels[name]}: last ${scale.comparedMinutes} of ${scale.minutes} minutes / first`,
+      what: `Full load ${labels[name]}: last ${scale.comparedMinutes} of ${minutesOf(scale, name)} minutes / first`,
       goal: `≥ ${goals[name]}`,
       found: fixed(2)(summary.lastToFirstByReference),
       isMet,

@@ -78,7 +78,7 @@ const growth: GrowthResult = {
     minutes: 2,
     warmUpMinutes: 0,
     comparedMinutes: 1,
-    sliceMinutes: 1,
+    heldMinutes: 2,
     connections: 10,
     processes: 2,
     retentionMinutes: 1,
