@@ -4,7 +4,7 @@ import { sized } from '../support/size.ts';
 import { reportText } from './report.ts';
 import { type ChaosReport, runChaos } from './run.ts';
 
-const connections = sized(150, 60);
+const connections = sized(150, 30);
 
 /** A minute at full size; `npm run chaos` runs for any duration. */
 describe('chaos: a fleet under all faults', () => {
@@ -13,11 +13,11 @@ describe('chaos: a fleet under all faults', () => {
   beforeAll(async () => {
     const startMs = performance.now();
     report = await runChaos({
-      seconds: sized(60, 15),
+      seconds: sized(60, 5),
       seed,
       connections,
       executors: sized(4, 3),
-      maxPauseMs: 600,
+      maxPauseMs: sized(600, 250),
       // Other tests use the same cores.
       limitFactor: 6,
       log: (line) => void lines.push(`${Math.round((performance.now() - startMs) / 1000)} s  ${line}`),

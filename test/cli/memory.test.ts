@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { useDatabase } from '../support/database.ts';
 import { storeLargeSignals } from '../support/large-signals.ts';
 import { type Running, startCli } from '../support/process.ts';
+import { sampled } from '../support/size.ts';
 
 const database = useDatabase();
 /** As parsed values, and as text in one piece, they exceed the heap. */
@@ -18,7 +19,7 @@ const listSignals = (option: string): Running =>
 describe('memory of lists is bounded in bytes', () => {
   beforeAll(() => storeLargeSignals(database, count));
 
-  it.each(['--json', '--payload'])(
+  it.each(sampled(['--json', '--payload'], 2))(
     'memory: `signals list %s` over payloads of 780 kB fits in a small heap',
     async (option) => {
       const { code, stdout, stderr } = await listSignals(option).finished;

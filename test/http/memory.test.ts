@@ -4,12 +4,15 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { tenant, useDatabase } from '../support/database.ts';
 import { storeLargeSignals } from '../support/large-signals.ts';
 import { startCli } from '../support/process.ts';
-import { sized } from '../support/size.ts';
+import { isFullSize, sampled, sized } from '../support/size.ts';
 import { type Answer, call } from './service.ts';
 
 const database = useDatabase();
 const { sql } = database;
 beforeEach(() => database.empty());
+
+/** `npm test` runs one list of each kind: stored text, parsed JSON, texts of other services. */
+const itAtFullSize = it.skipIf(!isFullSize);
 
 /** Without the bound, three exceed the heap. */
 const readers = sized(6, 3);
@@ -66,7 +69,7 @@ describe('memory is bounded in bytes', () => {
       expect(seen).toEqual(expected.map(({ id }) => id));
   });
 
-  it('memory: concurrent audit reads of large events fit in a small heap', async () => {
+  itAtFullSize('memory: concurrent audit reads of large events fit in a small heap', async () => {
     const connection = await database.connect();
     const engine = database.engine();
     for (let i = 0; i < events; i++)
@@ -95,10 +98,15 @@ describe('memory is bounded in bytes', () => {
     }
   });
 
-  it.each([
-    ['token', '[hidden]'],
-    ['mode', 'shown'],
-  ])(
+  it.each(
+    sampled(
+      [
+        ['token', '[hidden]'],
+        ['mode', 'shown'],
+      ],
+      2,
+    ),
+  )(
     'memory: a page of connections with many JSON values and a config field "%s" fits in a small heap',
     async (name, expected) => {
       await sql(
@@ -118,7 +126,7 @@ describe('memory is bounded in bytes', () => {
     },
   );
 
-  it('memory: a page of jobs with many JSON values in errors fits in a small heap', async () => {
+  itAtFullSize('memory: a page of jobs with many JSON values in errors fits in a small heap', async () => {
     const connection = await database.connect();
     await sql(
       `INSERT INTO sync_jobs (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, finished_at, error)
@@ -135,7 +143,7 @@ describe('memory is bounded in bytes', () => {
       expect(error).toMatchObject({ kind: 'permanent', message: 'refused' });
   });
 
-  it('memory: /v1/system truncates names of processes written by other services', async () => {
+  itAtFullSize('memory: /v1/system truncates names of processes written by other services', async () => {
     const megabyte = 'x'.repeat(1_000_000);
     await sql(
       `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)

@@ -102,7 +102,7 @@ describe('EXE-11: data that Postgres cannot store is replaced in that signal', (
   });
 
   it('EXE-11: a page of tens of thousands of signals is stored', async () => {
-    const many = Array.from({ length: sized(100_000, 20_000) }, (_, i) => signal(i));
+    const many = Array.from({ length: sized(100_000, 8000) }, (_, i) => signal(i));
     const { own, totals } = await runPoisoned(() => page(...many));
     expect(own).toMatchObject({ status: 'succeeded' });
     expect(totals.signals).toBe(many.length + 4);

@@ -21,7 +21,7 @@ import {
 } from '../support/worker.ts';
 
 /** At small size few points: over the three pages, many kinds of statements. */
-const stride = sized(1, 15);
+const stride = sized(1, 25);
 const isChosen = (_: string, index: number) => index % stride === 0;
 
 const leaseSeconds = 2;
