@@ -224,15 +224,16 @@ describe('fairness', () => {
     const { key: otherKey } = await service.syncline.keys.create({ name: 'other', tenantId: other.id });
     const release = await lock('consumers');
     const { answers, ended } = send(120, () => service.call('/v1/consumers', { key }));
-    const refused = () => answers.filter(({ body }) => body['code'] === 'TOO_MANY');
+    const refused = () => answers.filter(({ status }) => status === 429);
     // 110, or fewer on a slow machine: an admitted request that times out frees its slot for another.
     await until('its share is used up', () => refused().length >= 80);
     for (let i = 0; i < 10; i++) expect((await service.call('/v1/me', { key: otherKey })).status).toBe(200);
     expect((await service.call('/v1/connections')).status).toBe(200);
     await release();
     await ended;
-    expect(statusesOf(refused())).toEqual([429]);
+    expect(new Set(refused().map(({ body }) => body['code']))).toEqual(new Set(['TOO_MANY']));
     expect(refused()[0]?.headers.get('retry-after')).toBe('2');
+    // 503: on a slow machine, an admitted request waits too long for the lock or for response memory.
     const admitted = answers.filter((answer) => !refused().includes(answer));
     expect([[200], [200, 503], [503]]).toContainEqual(statusesOf(admitted));
   });
@@ -250,14 +251,13 @@ describe('fairness', () => {
     const floods = Array.from({ length: 10 }, (_, i) =>
       send(12, () => service.call('/v1/consumers', { key: undefined, headers: { 'x-actor': `user ${i}` } })),
     );
-    const refused = () =>
-      floods.flatMap(({ answers }) => answers).filter(({ body }) => body['code'] === 'TOO_MANY');
+    const refused = () => floods.flatMap(({ answers }) => answers).filter(({ status }) => status === 429);
     await until("the tenant's share is used up", () => refused().length >= 80);
     const headers = { 'x-tenant': other.id };
     expect((await service.call('/v1/me', { key: undefined, headers })).status).toBe(200);
     await release();
     await Promise.all(floods.map(({ ended }) => ended));
-    expect(statusesOf(refused())).toEqual([429]);
+    expect(new Set(refused().map(({ body }) => body['code']))).toEqual(new Set(['TOO_MANY']));
   });
 
   it('fairness: a third caller reads the feed while two hold all polls they may', async () => {
