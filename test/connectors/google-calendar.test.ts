@@ -216,7 +216,7 @@ describe('google-calendar', () => {
     ['403 userRateLimitExceeded', problem(403, 'userRateLimitExceeded', 'User Rate Limit Exceeded'), 60],
     ['403 quotaExceeded', problem(403, 'quotaExceeded', 'Calendar usage limits exceeded.'), 60],
     ['429', problem(429, 'rateLimitExceeded', 'Rate Limit Exceeded', { 'retry-after': '17' }), 17],
-  ])('google-calendar: %s parks the job', async (_name, reply, seconds) => {
+  ])('google-calendar: %s requeues the job', async (_name, reply, seconds) => {
     const { google, connection } = await startConnected({}, 1);
     google.refuse(reply);
     const before = Date.now();

@@ -118,7 +118,7 @@ describe('rss', () => {
     expect((await connect('/gone').run()).error?.kind).toBe('permanent');
   });
 
-  it('rss: 429 parks the job, 502 is retried, and 401 sets needs_auth', async () => {
+  it('rss: 429 requeues the job, 502 is retried, and 401 sets needs_auth', async () => {
     const { feeds, connector, connect } = await startSite();
     const url = feeds.publish('/feed', posts(2));
     feeds.refuse({ status: 429, headers: { 'retry-after': '90' } });

@@ -334,7 +334,7 @@ describe('slack', () => {
       20,
     ],
     ['200 with ratelimited and no time', slackError('ratelimited'), 60],
-  ])('slack: %s parks the job', async (_name, reply, seconds) => {
+  ])('slack: %s requeues the job', async (_name, reply, seconds) => {
     const { provider, connection } = await startConnected({ filled: 1 });
     provider.refuse(reply);
     const before = Date.now();

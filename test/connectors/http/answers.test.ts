@@ -43,7 +43,7 @@ describe('http: responses other than pages', () => {
     ],
     ['ratelimit of the IETF draft', { ratelimit: '"default";r=0;t=70' }, 70],
     ['no header', {}, 60],
-  ])('http: a rate limit parks the job for the requested wait: %s', async (_name, headers, seconds) => {
+  ])('http: a rate limit requeues the job for the requested wait: %s', async (_name, headers, seconds) => {
     const { api, connection } = await startConnected({ pagination: 'cursor' });
     api.before = forRequest(1, { status: 429, headers, body: {} });
     const before = Date.now();
