@@ -24,7 +24,7 @@ export function growth(result: GrowthResult): Section {
   ]);
   const notes = variants.map(
     ({ name, summary }) =>
-      `- ${labels[name]}: tables and indexes grew by ${whole(summary.bytesPerMillionSyncs / 2 ** 20)} MB per million syncs in the second half; work ran out in ${summary.minutesWithoutWork} minutes.`,
+      `- ${labels[name]}: tables and indexes grew by ${whole(summary.bytesPerMillionSyncs / 2 ** 20)} MB per million syncs in the second half; minutes without waiting jobs: ${summary.minutesWithoutWork}.`,
   );
   return {
     texts: {
