@@ -41,7 +41,7 @@ const remedies: Record<string, string> = {
     'The provider rejects the credentials. Ask the customer to connect again, or replace the credential.',
   no_credential:
     'Waiting for authorization: no credential has been provided yet. Ask the customer for consent, or ' +
-    'attach one.',
+    'attach a credential.',
   permanent: 'Retrying will not help: see the error, fix the cause, then trigger a sync.',
   cursor_expired:
     'A full sync follows automatically; if this repeats, the interval is too long for this provider.',
@@ -167,7 +167,8 @@ export function createStats({
     const before = new Date(tx.now.getTime() - 3 * config.tickIntervalSeconds * 1000);
     const { count, atLeast, since } = await overdueConnections(tx, before);
     if (count === 0) return [];
-    const remedy = 'No scheduler has queued their runs. Check that one is running (`syncline start`).';
+    const remedy =
+      'No scheduler has queued runs of these connections. Check that a scheduler is running (`syncline start`).';
     const unknown = { provider: undefined, failure: undefined, message: undefined, filter: undefined };
     return [{ cause: 'overdue', count, atLeast, since: since ?? undefined, remedy, ...unknown }];
   }
@@ -189,9 +190,9 @@ export function createStats({
         since: undefined,
         message: aheadMessage(connections, jobs),
         remedy:
-          'Their times are further ahead than their schedule allows, so they do not run. Possible causes: the ' +
-          'database clock was wrong, another program wrote the times, or the interval was longer. Repair ' +
-          'reschedules them (`syncline schedule repair`).',
+          'The times of these connections or jobs are later than the schedule allows, so no run starts. ' +
+          'Possible causes: the database clock was wrong, another program wrote the times, or the interval was ' +
+          'longer. Repair reschedules them (`syncline schedule repair`).',
         filter: undefined,
       },
     ];
@@ -211,8 +212,8 @@ export function createStats({
       since: undefined,
       message: undefined,
       remedy:
-        `Jobs of "${provider}" are due, but no running executor has a connector for it. Start one ` +
-        'that does.',
+        `Jobs of "${provider}" are due, but no running executor has a connector for it. Start an ` +
+        'executor with this connector.',
       filter: undefined,
     }));
   }

@@ -27,7 +27,9 @@ export function addBudgets(program: Command): void {
         collect({ limit }, (page) => budgets.list({ ...filter, ...page })),
       );
       printResult(options.json, { budgets: items.map(budgetJson) }, () =>
-        items.length === 0 ? ['No budgets found: no provider requests yet.'] : lines(items),
+        items.length === 0
+          ? ['No budgets found. A budget appears with its first request; check --provider and --credential.']
+          : lines(items),
       );
     });
 }

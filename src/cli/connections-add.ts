@@ -76,7 +76,9 @@ async function create(
       config: configJson === undefined ? undefined : jsonObject('--config-json', configJson),
     }),
   };
-  const tenant = tenantOf(credential === undefined ? options : await ownerOf(syncline, credential, options));
+  const tenant = tenantOf(credential === undefined ? options : await ownerOf(syncline, credential, options), {
+    orCredential: true,
+  });
   const connector = connectors.find((candidate) => candidate.provider === provider);
   await requireConfig('--config-json', input.config, connector);
 

@@ -19,7 +19,8 @@ export function addConnectionsConfig(group: Command): void {
     .addHelpText(
       'after',
       `
-If the connector is in the configuration file, it validates the new value. The cursor does not change.
+If the configuration file lists the connector, the connector validates the new value. The cursor does not
+change.
 
 Examples:
   $ syncline connections config 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 \\

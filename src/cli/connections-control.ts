@@ -20,7 +20,7 @@ export function addConnectionsControl(group: Command): void {
 
   const trigger = group
     .command('trigger')
-    .description('sync a connection now; if a run is in progress, queue another one after it')
+    .description('sync a connection now; if a run is in progress, request another run after it')
     .argument('<id>', 'connection ID')
     .option('--type <type>', 'job type: incremental, full or webhook', 'incremental')
     .option(
@@ -83,6 +83,6 @@ function triggered(type: JobType, { jobId, effect }: TriggerResult): string {
     case 'brought_forward':
       return `Brought forward: ${type} job ${jobId} was already queued and is due now.`;
     case 'follows':
-      return `Follow-up requested: ${type} job ${jobId} is running; another run starts when it ends.`;
+      return `Rerun requested: ${type} job ${jobId} is running; another run starts when this run ends.`;
   }
 }

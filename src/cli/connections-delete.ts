@@ -21,7 +21,7 @@ export function addConnectionsDelete(group: Command): void {
     .addHelpText(
       'after',
       `
-Ctrl-C stops waiting, not the deletion: a process with the janitor role continues it.
+Ctrl-C ends the wait; a process with the janitor role continues the deletion.
 
 Examples:
   $ syncline connections delete 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "customer left"

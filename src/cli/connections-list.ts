@@ -23,7 +23,7 @@ export function addConnectionsList(group: Command): void {
     .option('--tenant <id>', 'filter by tenant')
     .option('--provider <slug>', 'filter by provider')
     .option('--status <status>', 'filter by status: active, paused, needs_auth or disabled')
-    .option('--cursor <text>', 'cursor printed by the previous page');
+    .option('--cursor <text>', 'cursor printed after the previous page');
   withLimit(list)
     .addHelpText(
       'after',

@@ -43,7 +43,10 @@ function change({ connections, config }: Syncline, id: string, options: Options)
   const schedule = scheduleOf(options);
   const interval = intervalOf(options, config.scheduler);
   if (options.default && (schedule ?? interval) !== undefined)
-    throw invalid('--default cannot be combined with --interval, --cron or --at.', 'Remove one of them.');
+    throw invalid(
+      '--default cannot be combined with --interval, --cron or --at.',
+      'Remove --default, or remove the other options.',
+    );
   if (schedule) return connections.setSchedule(id, schedule, note);
   if (interval !== undefined) return connections.setInterval(id, interval, note);
   if (options.default) return connections.clearInterval(id, note);

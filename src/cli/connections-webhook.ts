@@ -57,11 +57,11 @@ async function createWebhook(id: string, options: WebhookOptions): Promise<void>
   });
   const url = publicUrl
     ? `${publicUrl.replace(/\/+$/, '')}${webhook.path}`
-    : `${webhook.path} on the public address of this service`;
+    : `https://<public host>${webhook.path} (set server.publicUrl to print the full URL)`;
   // Do not print a secret from the environment.
   const shown = secret === undefined && webhook.secret !== undefined ? { secret: webhook.secret } : {};
   printResult(options.json, { ...webhookJson(webhook), ...shown }, () => [
-    `Configure the provider to send to ${url}.`,
+    `Configure the provider to send deliveries to ${url}.`,
     ...(shown.secret === undefined
       ? [
           secret === undefined

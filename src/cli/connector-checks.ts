@@ -86,7 +86,9 @@ function resultChecks({ signals, cursor }: MemoryConnection, returned: Signal[])
   if (signals.length > 0 && cursor === undefined)
     findings.push(warning('No nextCursor: every sync starts from the beginning.'));
   if (signals.length === 0)
-    findings.push(warning('No signals found, so little was tested: use an account with data.'));
+    findings.push(
+      warning('The sync returned no signals, so duplicates were not tested. Use an account with data.'),
+    );
   return findings;
 }
 
@@ -122,15 +124,15 @@ async function checkSecondSync(connection: MemoryConnection, replay: Replay | un
     findings.push(
       problem(
         `The second sync stored ${count(duplicates.length, 'signal')} again, such as ${example}. ` +
-          'Give each a dedupeKey.',
+          'Set dedupeKey on each signal.',
       ),
     );
   }
   if (fresh.length > duplicates.length)
     findings.push(
       warning(
-        `The second sync found ${count(fresh.length - duplicates.length, 'new signal')}: ` +
-          'did the account change in between?',
+        `The second sync found ${count(fresh.length - duplicates.length, 'new signal')}. ` +
+          'The account may have changed between the syncs.',
       ),
     );
   return findings;

@@ -38,11 +38,14 @@ export function nextLine(run: MemoryRun, nowMs: number): string {
   if (error?.kind === 'cursor_expired')
     return `The engine would start a full sync ${delay}: the cursor has expired.`;
   if (error?.kind === 'unauthorized')
-    return 'The engine would set the connection to needs_auth: it runs again when it is resumed.';
+    return (
+      'The engine would set the connection to needs_auth: the connection runs again after its credential is ' +
+      'replaced or the connection is resumed.'
+    );
   if (error) return 'The engine would fail the job; the next run starts at its regular time.';
   return next
     ? `The engine would run the next page ${delay}${wait === 0 ? '' : ', as the connector requests'}.`
-    : 'The engine would run it again after its interval, from this cursor.';
+    : 'The engine would sync the connection again after its interval, from this cursor.';
 }
 
 export function cursorLine(cursor: unknown): string {

@@ -47,7 +47,7 @@ async function onlyConnector(exported: Record<string, unknown>, file: string): P
   if (found.length > 1)
     throw invalid(
       `${file} exports ${found.length} connectors: ${found.map(([name]) => name).join(', ')}.`,
-      'Make the one to run the default export.',
+      'Export the connector to run as the default export.',
     );
   if (found[0]) return found[0][1];
   throw invalid(

@@ -53,7 +53,7 @@ export function addConnectorRun(group: Command): void {
     .addHelpText(
       'after',
       `
-Exit status: 0 if all runs succeeded, otherwise 1.
+Exit code: 0 if all runs succeeded, otherwise 1.
 
 Examples:
   $ syncline connector run ./tracker.ts --config '{"project":"apollo"}'

@@ -35,7 +35,7 @@ export function addConnectorTest(group: Command): void {
     .addHelpText(
       'after',
       `
-Exit status: 0 if there are no problems (warnings allowed), otherwise 1.
+Exit code: 0 if there are no problems (warnings allowed), otherwise 1.
 The crash test repeats the same requests several hundred times: use a test account or a recording.
 
 Examples:

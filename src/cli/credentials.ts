@@ -184,7 +184,8 @@ Example:
       printResult(options.json, result, () => [`Re-encrypted ${count(result.rotated, 'secret')}.`]);
       if (result.unopened === 0) return;
       note(
-        `${count(result.unopened, 'secret')} could not be decrypted with the configured keys; not changed.`,
+        `${count(result.unopened, 'secret')} could not be decrypted with the configured keys and did not change. ` +
+          'Add the missing key to SYNCLINE_CREDENTIALS_KEYS.',
       );
       terminal().exitCode = 1;
     });

@@ -8,11 +8,13 @@ const changes = {
   break: {
     broken: true,
     about: 'make all requests to a simulated provider fail',
-    done: 'Requests to %s now fail; its connections retry with backoff. To end it: npx syncline demo heal %s',
+    done:
+      'Requests to %s now fail; its connections retry with backoff. To make requests succeed again: ' +
+      'npx syncline demo heal %s',
   },
   heal: {
     broken: false,
-    about: 'make a broken provider work again',
+    about: 'make requests to a simulated provider succeed again',
     done: 'Requests to %s succeed again; its connections recover at their next retry.',
   },
 };

@@ -22,7 +22,7 @@ import { logTo, terminal } from './terminal.ts';
 const demoDefaults = { scheduler: { tickIntervalSeconds: 10 } };
 
 const tips = [
-  'npx syncline demo break github   fail all requests to a provider; `demo heal github` ends it',
+  'npx syncline demo break github   fail all requests to a provider; `demo heal github` makes requests succeed again',
   'npx syncline signals tail        follow new signals',
   'npx syncline demo load           add 2,000 connections',
 ];
@@ -31,8 +31,8 @@ export function addDev(program: Command): void {
   program
     .command('dev')
     .description(
-      'migrate and run locally; without a configured database, use an embedded Postgres, and demo data if no ' +
-        'connectors are configured',
+      'migrate and run locally. Without a configured database: start an embedded Postgres; if also no ' +
+        'connectors are configured: create demo data',
     )
     .addHelpText(
       'after',
@@ -102,7 +102,7 @@ export function addDev(program: Command): void {
 
       async function migrate(syncline: Syncline): Promise<void> {
         const { applied, schema, version } = await syncline.migrate();
-        log.info(`schema "${schema}" is at version ${version}${applied.length ? `, just migrated` : ''}`);
+        log.info(`schema "${schema}" is at version ${version}${applied.length ? ', after a migration' : ''}`);
       }
     });
 }

@@ -23,7 +23,7 @@ export function addDoctor(program: Command): void {
     .addHelpText(
       'after',
       `
-Exit status: 0 if healthy (warnings allowed), 1 if there are errors, 2 if checks could not run.
+Exit code: 0 if healthy (warnings allowed), 1 if there are errors, 2 if checks could not run.
 
 Examples:
   $ syncline doctor

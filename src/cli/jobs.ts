@@ -51,7 +51,9 @@ export function addJobs(program: Command): void {
 function addList(group: Command): void {
   const list = group
     .command('list')
-    .description('list jobs, newest first; with --connection, by end time, or by last update if not ended')
+    .description(
+      'list jobs, newest first; with --connection, ordered by end time (jobs that have not ended: by last update)',
+    )
     .option('--connection <id>', 'filter by connection')
     .option('--status <status>', 'filter by status: queued, running, succeeded, failed or cancelled')
     .option('--provider <slug>', 'filter by provider')

@@ -24,7 +24,7 @@ export async function requestLoginLink(): Promise<LoginLink> {
   throw new SynclineError('NOT_FOUND', 'No Syncline server is running in this directory.', {
     hint:
       'Start one with `syncline dev` or `syncline start`, or run this command in the directory where ' +
-      'it was started, as the same user.',
+      'the server was started, as the same user.',
   });
 }
 

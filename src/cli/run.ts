@@ -29,7 +29,7 @@ const examples = `
 SYNCLINE_DATABASE_URL (or DATABASE_URL) selects the database. \`syncline config\` shows all settings.
 
 Examples:
-  $ syncline dev                            try it on an embedded Postgres
+  $ syncline dev                            run Syncline on an embedded Postgres
   $ syncline migrate                        create or upgrade the tables
   $ syncline start                          run all roles, the API and the dashboard
   $ syncline keys create --operator --name me

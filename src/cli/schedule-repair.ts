@@ -106,7 +106,7 @@ function lines(total: Total, dryRun: boolean): string[] {
     ...(found > items.length ? [`… and ${count(found - items.length, 'more connection')}`] : []),
     found === 0 ? 'Nothing to repair.' : `${dryRun ? 'Would reschedule' : 'Rescheduled'} ${summary(total)}.`,
     ...(skipped > 0
-      ? [`Skipped ${count(skipped, 'connection')} locked by other transactions: run it again.`]
+      ? [`Skipped ${count(skipped, 'connection')} locked by other transactions: rerun the command.`]
       : []),
   ];
 }

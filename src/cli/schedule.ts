@@ -38,7 +38,7 @@ function toJson(preview: SchedulePreview) {
 function toLines({ connection, pending, runs }: SchedulePreview): string[] {
   const head = `${connection.provider} ${connection.id}: ${cadenceOf(connection)}`;
   if (runs.length === 0)
-    return [head, `Status is ${connection.status}: no runs are scheduled until it is active.`];
+    return [head, `Status is ${connection.status}: no runs are scheduled until the connection is active.`];
   const rows = runs.map(({ earliest, latest }, i) => [
     String(i + 1),
     earliest.toISOString(),

@@ -86,7 +86,7 @@ function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
     log.warn(
       { event: 'abandoned' },
       'shutdown timed out, probably because the database does not respond; exiting. ' +
-        'Unfinished jobs return to the queue when their lease expires.',
+        'Executors requeue the unfinished jobs when the lease of this process expires.',
     );
     process.exit(0);
   };

@@ -13,10 +13,10 @@ export function withTenant(command: Command, description: string): Command {
     .addOption(new Option('--tenant-name <name>', 'create a new tenant with this name').conflicts('tenant'));
 }
 
-export function tenantOf({
-  tenant,
-  tenantName,
-}: TenantOptions): { tenantId: string } | { tenantName: string } {
+export function tenantOf(
+  { tenant, tenantName }: TenantOptions,
+  { orCredential = false } = {},
+): { tenantId: string } | { tenantName: string } {
   if (tenant !== undefined) {
     requireUuid('--tenant', tenant);
     return { tenantId: tenant };
@@ -25,6 +25,11 @@ export function tenantOf({
     requireText('--tenant-name', tenantName, 200);
     return { tenantName };
   }
+  if (orCredential)
+    throw invalid(
+      'One of --tenant, --tenant-name and --credential is required.',
+      'Pass --tenant <id>, --tenant-name <name> to create a new tenant, or --credential <id> to use its tenant.',
+    );
   throw invalid(
     'Either --tenant or --tenant-name is required.',
     'Pass --tenant <id>, or --tenant-name <name> to create a new tenant.',

@@ -28,7 +28,7 @@ export function addTick(program: Command): void {
         `Queued ${count(result.scheduled, 'job')} in ${Math.round(result.durationMs)} ms. ` +
           `${count(result.backlog, 'connection was', 'connections were')} overdue at the start.`,
         ...(result.skippedPending
-          ? [`Skipped ${count(result.skippedPending, 'connection')} until the pending job ends.`]
+          ? [`Skipped ${count(result.skippedPending, 'connection')}: a job is already pending.`]
           : []),
         ...(result.invalidMetadata
           ? [`Invalid metadata in ${count(result.invalidMetadata, 'connection')}; see the warnings.`]

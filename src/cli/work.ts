@@ -17,7 +17,7 @@ export function addWork(program: Command): void {
       'after',
       `
 --drain also requeues jobs of dead processes, deletes rows past their retention (for up to 10 s) and prints
-when the next job is due. It exits with status 1 on errors that a retry cannot fix (a missing grant, table or
+when the next job is due. It exits with code 1 on errors that a retry cannot fix (a missing grant, table or
 login), and if the database is unreachable at the start (5 attempts, about 4 to 8 s) or later for two minutes.
 
 Examples:

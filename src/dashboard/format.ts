@@ -59,7 +59,7 @@ export function shortDuration(ms: Maybe<number>): string {
   if (ms === 0) return '0';
   if (ms < 1000) return `${oneDigit.format(ms)} ms`;
   if (ms < 60_000) return `${oneDigit.format(ms / 1000)} s`;
-  if (ms < 3_600_000) return `${oneDigit.format(ms / 60_000)} m`;
+  if (ms < 3_600_000) return `${oneDigit.format(ms / 60_000)} min`;
   if (ms < 86_400_000) return `${oneDigit.format(ms / 3_600_000)} h`;
   return `${oneDigit.format(ms / 86_400_000)} d`;
 }

@@ -3,7 +3,8 @@ import { nilUuid } from '../values/uuid.ts';
 
 /**
  * Tenant isolation in SQL, as in `:scope.sync_jobs`. Only writes of consumers name the owner. Tables without
- * a tenant column (attempts, feed) are read via rows found here.
+ * a tenant column (attempts, feed) are read via rows found here; those without tenant data (providers,
+ * schedulers) directly.
  */
 export interface Relations {
   tenants: string;

@@ -16,7 +16,7 @@ const maxLagMs = 365 * 86_400_000;
 export type LossReason = 'leaseLost' | 'claimLost' | 'jobDeleted' | 'notCommitted' | 'cancelled' | 'shutdown';
 
 const lossSentences: Record<LossReason, string> = {
-  leaseLost: 'lost its lease; nothing was stored',
+  leaseLost: 'lost its lease; nothing is stored unless its commit had begun',
   claimLost: 'its job was requeued, ended or claimed again; nothing was stored',
   jobDeleted: 'its job was deleted; nothing was stored',
   notCommitted: 'the run no longer held its job, or its commit failed until shutdown; nothing was stored',
@@ -83,7 +83,7 @@ export function executorTelemetry(
     },
   });
   const leasesLost = meter.createCounter('sync_executor_leases_lost_total', {
-    description: 'Runs that lost their lease',
+    description: 'Runs whose result was discarded because their lease, claim or job was lost',
   });
   let missing = '';
 

@@ -109,7 +109,7 @@ describe('dashboard', () => {
     await page.request.post(new URL('v1/connections/bulk', base).href, { data, headers });
     await until('connections of the warehouse fail', async () => (await failing()) > 0);
     await page.getByRole('button', { name: 'Heal Warehouse' }).click();
-    await page.getByText('Warehouse works again.').waitFor();
+    await page.getByText('Requests to Warehouse succeed again.').waitFor();
     await until('all recover', async () => (await failing()) === 0, 180_000);
     await visit('Overview');
     expect(await page.getByRole('img', { name: 'Done', exact: true }).count()).toBe(1);

@@ -105,7 +105,7 @@ describe('syncline connections add', () => {
       attempt(...toNew, '--at', '06:00', '--time-zone', 'Berlin'),
       attempt(...toNew, '--external-id', ''),
     ]);
-    expectFailure(none, /Either --tenant or --tenant-name is required\. Pass --tenant <id>, or/);
+    expectFailure(none, /One of --tenant, --tenant-name and --credential is required\. Pass --tenant <id>,/);
     expectFailure(both, /'--tenant-name <name>' cannot be used with option '--tenant <id>'/);
     expectFailure(unknown, new RegExp(`There is no tenant ${nowhere}`));
     expectFailure(interval, /--interval must be a whole number from 60 to 86400, got "5m"/);
@@ -283,7 +283,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
       run('connections', 'show', id),
       json('connections', 'show', id),
     ]);
-    const sentence = /^Paused by ada .* No new run starts until it is resumed\.$/;
+    const sentence = /^Paused by ada .* No new run starts until the connection is resumed\.$/;
     expect(stdout.split('\n')[0]).toMatch(sentence);
     expect(stdout).toMatch(new RegExp(`Recent jobs:\n.*\n${jobId} +incremental +queued, blocked`));
     expect(stdout).toMatch(/triggered +api +\S+ +acme\\u001b\[2J second line\n/);
@@ -334,14 +334,14 @@ describe('syncline connections webhook', () => {
     const made = await cli.runWith(env, 'connections', 'webhook', id);
     expect(made.stdout).toMatch(
       new RegExp(
-        `^Configure the provider to send to /v1/webhooks/github/${id} on the public address of this service\\.$`,
+        `^Configure .* to send deliveries to https://<public host>/v1/webhooks/github/${id} \\(set server\\.publicUrl`,
         'm',
       ),
     );
     expect(made.stdout).toMatch(/^Signing secret: \S{20,}$/m);
     const publicUrl = { ...env, SYNCLINE_SERVER_PUBLIC_URL: 'https://sync.example.com/' };
     expect((await cli.runWith(publicUrl, 'connections', 'webhook', id)).stdout).toContain(
-      `Configure the provider to send to https://sync.example.com/v1/webhooks/github/${id}.\n`,
+      `Configure the provider to send deliveries to https://sync.example.com/v1/webhooks/github/${id}.\n`,
     );
   });
 

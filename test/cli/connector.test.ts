@@ -166,7 +166,7 @@ describe('connector run', () => {
       'page 3: 0 new signals',
       '4 signals in 3 runs of items.',
       'Cursor: {"after":4}',
-      'The engine would run it again after its interval, from this cursor.',
+      'The engine would sync the connection again after its interval, from this cursor.',
     ]);
   });
 
@@ -411,7 +411,7 @@ describe('invalid inputs', () => {
     [
       'two connectors',
       ['./two.ts'],
-      /two\.ts exports 2 connectors: one, two\. Make the one to run the default export/,
+      /two\.ts exports 2 connectors: one, two\. Export the connector to run as the default export/,
     ],
     ['a file with a syntax error', ['./broken.ts'], /broken\.ts could not be loaded/],
     [

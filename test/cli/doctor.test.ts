@@ -77,7 +77,7 @@ describe('syncline doctor on a healthy fleet', () => {
 
   it('doctor: --help lists exit codes and examples', async () => {
     const { stdout } = await runCliProcess(['doctor', '--help']);
-    expect(stdout).toMatch(/Exit status: 0 if healthy[\s\S]*Examples:\n {2}\$ syncline doctor\n/);
+    expect(stdout).toMatch(/Exit code: 0 if healthy[\s\S]*Examples:\n {2}\$ syncline doctor\n/);
   });
 
   it('doctor: exits with 1 if durability or autovacuum is disabled', async () => {

@@ -48,7 +48,7 @@ describe('syncline dev (npm start)', () => {
     const second = await run({}, /Dashboard/);
     expect(readFileSync(keyFile, 'utf8')).toBe(key);
     expect(second).toMatch(/using existing data/);
-    expect(second).not.toMatch(/just migrated/);
+    expect(second).not.toMatch(/after a migration/);
   });
 
   it('dev: prints few lines at info and the dashboard address last, and breaks a provider on command', async () => {
@@ -97,7 +97,7 @@ describe('syncline dev (npm start)', () => {
       { SYNCLINE_DATABASE_URL: database.url, SYNCLINE_DATABASE_SCHEMA: schema },
       /tick: nothing due/,
     );
-    expect(output).toMatch(/schema "dev_here" is at version 17, just migrated/);
+    expect(output).toMatch(/schema "dev_here" is at version 17, after a migration/);
     expect(output).not.toMatch(/embedded|demo/);
     expect(await database.sql(`SELECT FROM ${schema}.tenants`)).toHaveLength(0);
   });

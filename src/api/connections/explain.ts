@@ -77,14 +77,14 @@ function inactive(facts: Facts): Explanation {
       return {
         state: 'paused',
         sentence:
-          `Paused${event ? ` by ${event.actor}` : ''}${since}${because} No new run starts until it is ` +
-          `resumed.${finishing}`,
+          `Paused${event ? ` by ${event.actor}` : ''}${since}${because} No new run starts until the ` +
+          `connection is resumed.${finishing}`,
         nextRunAt,
       };
     default:
       return {
         state: 'disabled',
-        sentence: `Disabled. No new run starts until it is active again.${finishing}`,
+        sentence: `Disabled. No new run starts until the connection is active again.${finishing}`,
         nextRunAt,
       };
   }

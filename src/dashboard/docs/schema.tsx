@@ -109,6 +109,6 @@ function boundsText({ minimum, maximum, minLength, maxLength, default: defaultVa
 
 function rangeText(min: number | undefined, max: number | undefined, unit: string): string {
   if (min !== undefined && max !== undefined) return `${min} to ${max}${unit}`;
-  if (min !== undefined) return `${min}${unit} or more`;
-  return max === undefined ? '' : `${max}${unit} or less`;
+  if (min !== undefined) return `at least ${min}${unit}`;
+  return max === undefined ? '' : `at most ${max}${unit}`;
 }

@@ -44,7 +44,9 @@ export function AddConnection({ onClose }: { onClose: () => void }) {
     <Dialog title="Add connection" onClose={onClose}>
       {choices.problem && <ProblemBox problem={choices.problem} retry={choices.reload} />}
       {choices.data && choices.data.providers.length === 0 && (
-        <p class="soft">No provider is registered. Add a connector to syncline.config.ts and restart.</p>
+        <p class="soft">
+          No provider is registered. Add a connector to syncline.config.ts and restart the process.
+        </p>
       )}
       {choices.data && choices.data.providers.length > 0 && (
         <ConnectionForm {...choices.data} onClose={onClose} />
@@ -113,7 +115,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
         { value: '', label: 'None' },
       ],
     },
-    { name: 'external_id', label: 'Account', hint: 'Optional. Its name or ID at the provider.' },
+    { name: 'external_id', label: 'Account', hint: 'Optional. Name or ID of the account at the provider.' },
     ...scheduleFields('At least 60. Leave empty for the default.'),
     {
       name: 'config',

@@ -121,7 +121,7 @@ function describe(filter: Record<string, string>): string {
   );
   return parts.length
     ? `Applies to connections that match: ${parts.join(', ')}.`
-    : 'No filter is set: this applies to all connections.';
+    : 'No filter is set: the action applies to all connections.';
 }
 
 function ProgressView({ progress, expected }: { progress: Progress; expected: number | undefined }) {

@@ -69,7 +69,7 @@ function askTrigger({ connection, path }: Props): void {
 const effectTexts: Record<string, string> = {
   queued: 'Queued.',
   brought_forward: 'The queued job is due now.',
-  follows: 'A run is in progress; another one is queued after it.',
+  follows: 'A run is in progress; another run starts when it ends.',
 };
 
 function askPause({ connection, path }: Props): void {

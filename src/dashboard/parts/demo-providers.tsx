@@ -42,7 +42,7 @@ function BreakButton({ provider: { slug, name, broken } }: { provider: DemoProvi
     send('PUT', `v1/demo/providers/${encodeURIComponent(slug)}`, { broken: !broken }).then(
       () => {
         if (!broken) markDone('break');
-        notify(broken ? `${name} works again.` : `Requests to ${name} now fail.`);
+        notify(broken ? `Requests to ${name} succeed again.` : `Requests to ${name} now fail.`);
       },
       (error: unknown) => notify(toProblem(error).detail),
     );

@@ -22,13 +22,14 @@ export function FirstSteps({ isEmpty }: { isEmpty: boolean }) {
       <ol class="steps">
         {isDemo && (
           <StepItem step="break" to="system" link="Break a provider">
-            Every request to it fails. Its connections retry with backoff and appear below. Once you heal it,
-            they recover without losing or duplicating signals.
+            All requests to this provider fail. Its connections retry with backoff and appear below. After you
+            heal the provider, the connections catch up without lost or duplicate signals.
           </StepItem>
         )}
         {isDemo && <RewindItem />}
         <StepItem step="add" to="connections?add=true" link="Add a connection">
-          Choose a tenant, a provider and an interval. The next scheduler tick queues its first run.
+          Choose a tenant, a provider and an interval. The next scheduler tick queues the first run of the
+          connection.
         </StepItem>
       </ol>
     </Panel>
@@ -42,8 +43,8 @@ function RewindItem() {
   const id = connections.data?.items[0]?.id;
   return (
     <StepItem step="rewind" to={id ? `connections/${id}` : 'connections'} link="Rewind a cursor">
-      Choose an earlier cursor, or the beginning. The next run reads everything from there again; dedupe keys
-      prevent duplicate signals.
+      Choose an earlier cursor, or the beginning. The next run reads all data after that cursor again; dedupe
+      keys prevent duplicate signals.
     </StepItem>
   );
 }

@@ -17,6 +17,8 @@ export const jobColumns: Column<Job>[] = [
 ];
 
 function errorCell(job: Job) {
-  const text = job.error?.message ?? (job.blocked ? 'blocked by another run of the connection' : undefined);
+  const text =
+    job.error?.message ??
+    (job.blocked ? 'blocked: the connection is not active or runs another job' : undefined);
   return text === undefined ? null : <span class="clip">{text}</span>;
 }

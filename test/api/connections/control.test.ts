@@ -192,7 +192,7 @@ describe('pause and resume', () => {
     await connections.pause(id, { reason: 'moving accounts', actor: 'anna' });
     await connections.pause(id, { reason: 'again' });
     expect((await connections.explain(id)).sentence).toMatch(
-      /^Paused by anna \d s ago \(.*\): moving accounts\. No new run starts until it is resumed\.$/,
+      /^Paused by anna \d s ago \(.*\): moving accounts\. No new run starts until the connection is resumed\.$/,
     );
     await connections.resume(id, { actor: 'ben' });
     expect((await connections.get(id)).status).toBe('active');
