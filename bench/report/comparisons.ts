@@ -119,6 +119,13 @@ export function realJob(comparison: Comparison): Section {
   };
 }
 
+/** The rate of two processes divided by that of one, per round. */
+function secondProcess({ rounds }: Comparison): number[] {
+  const rate = (round: Timing[], processes: number) =>
+    Math.max(...round.filter((t) => t.subject === self && t.processes === processes).map((t) => t.perSecond));
+  return rounds.map((round) => rate(round, 2) / rate(round, 1));
+}
+
 export function limit(comparison: Comparison): Section {
   const perSecond = median(bestOf(comparison, self).map((timing) => timing.perSecond));
   const hasEarlier = comparison.rounds.flat().some(({ subject }) => subject === earlierName);
@@ -127,6 +134,7 @@ export function limit(comparison: Comparison): Section {
       table: tables(comparison),
       percent: whole(median(ratios(comparison, self, limitName)) * 100),
       connections: whole(perSecond * 900),
+      'second process': summary(secondProcess(comparison)),
     },
     chart: chart(comparison, 'The same rows written by SQL only'),
     goals: [
