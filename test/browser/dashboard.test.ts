@@ -65,6 +65,8 @@ async function visit(name: string): Promise<void> {
 async function openConnection(name: string): Promise<void> {
   await visit('Connections');
   await page.getByLabel('Search', { exact: true }).fill(name);
+  // The filtered list replaces the table; a click during the replacement is lost.
+  await page.getByRole('status').getByText('1 connection', { exact: true }).waitFor();
   await page.getByRole('link', { name }).click();
   await heading(new RegExp(name)).waitFor();
 }
