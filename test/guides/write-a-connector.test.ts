@@ -4,11 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { useDatabase } from '../support/database.ts';
 import { readGuide } from '../support/guide.ts';
 import { useGuide } from '../support/guide-run.ts';
+import { isFullSize } from '../support/size.ts';
 
 const database = useDatabase();
 const guide = useGuide('docs/guides/write-a-connector.md', database);
 
-describe('docs/guides/write-a-connector.md', () => {
+// `npm test` follows the quickstart, which writes a connector too.
+describe.skipIf(!isFullSize)('docs/guides/write-a-connector.md', () => {
   it('guide: every command prints the output shown in the guide', async () => {
     const steps = await guide.follow();
     expect(steps.filter((step) => step.do === 'run').length).toBeGreaterThan(8);

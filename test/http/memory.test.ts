@@ -11,7 +11,7 @@ const database = useDatabase();
 const { sql } = database;
 beforeEach(() => database.empty());
 
-/** `npm test` runs one list of each kind: stored text, parsed JSON, texts of other services. */
+/** `npm test` runs one list of stored text and one of parsed JSON. */
 const itAtFullSize = it.skipIf(!isFullSize);
 
 /** Without the bound, three exceed the heap. */
@@ -165,7 +165,7 @@ describe('memory is bounded in bytes', () => {
     expect(processes[0]?.providers).toEqual(Array(1000).fill('p'.repeat(500)));
   });
 
-  it('memory: /v1/stats/attention truncates texts written by other services', async () => {
+  itAtFullSize('memory: /v1/stats/attention truncates texts written by other services', async () => {
     const megabyte = 'x'.repeat(1_000_000);
     for (let i = 0; i < 50; i++) {
       const connection = await database.connect();
