@@ -30,6 +30,12 @@ const longest = [
   'runtime/faults',
   'hostile/sockets',
   'dev/dev.test',
+  'browser/dashboard',
+  'security/canaries',
+  'runtime/deletion',
+  'runtime/crash',
+  'cli/commands',
+  'cli/memory',
 ];
 
 class LongestFirst extends BaseSequencer {
