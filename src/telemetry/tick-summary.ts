@@ -70,7 +70,7 @@ function fieldsOf({ scheduled, skippedPending, invalidMetadata }: Counts, tick: 
 
 function tickSentence({ scheduled, skippedPending }: Counts, { durationMs }: TickResult): string {
   const placed = scheduled === 0 ? 'nothing due' : `placed ${counted(scheduled, 'job')}`;
-  const skipped = skippedPending === 0 ? '' : `, skipped ${skippedPending} until their current job ends`;
+  const skipped = skippedPending === 0 ? '' : `, skipped ${skippedPending} with a pending job`;
   return `tick: ${placed}${skipped} (${Math.round(durationMs)} ms)`;
 }
 

@@ -216,6 +216,10 @@ describe('bodies', () => {
   });
 });
 
+/** A flood must leave a slot free for the next caller. */
+const isSlotLimit = ({ body }: Answer) =>
+  String(body['detail']).startsWith('The service has reached its limit of');
+
 describe('fairness', () => {
   it('fairness: requests of other callers are admitted while one caller floods', async () => {
     const service = await startReady({ limits: { requests: 20 } });
@@ -233,6 +237,7 @@ describe('fairness', () => {
     await ended;
     expect(new Set(refused().map(({ body }) => body['code']))).toEqual(new Set(['TOO_MANY']));
     expect(refused()[0]?.headers.get('retry-after')).toBe('2');
+    expect(answers.filter(isSlotLimit)).toEqual([]);
     // 503: on a slow machine, an admitted request waits too long for the lock or for response memory.
     const admitted = answers.filter((answer) => !refused().includes(answer));
     expect([[200], [200, 503], [503]]).toContainEqual(statusesOf(admitted));
@@ -257,6 +262,7 @@ describe('fairness', () => {
     expect((await service.call('/v1/me', { key: undefined, headers })).status).toBe(200);
     await release();
     await Promise.all(floods.map(({ ended }) => ended));
+    expect(floods.flatMap(({ answers }) => answers).filter(isSlotLimit)).toEqual([]);
     expect(new Set(refused().map(({ body }) => body['code']))).toEqual(new Set(['TOO_MANY']));
   });
 
