@@ -22,7 +22,7 @@ import { logTo, terminal } from './terminal.ts';
 const demoDefaults = { scheduler: { tickIntervalSeconds: 10 } };
 
 const tips = [
-  'npx syncline demo break github   fail all requests to a provider; `demo heal github` makes requests succeed again',
+  'npx syncline demo break github   fail all requests until `demo heal github`',
   'npx syncline signals tail        follow new signals',
   'npx syncline demo load           add 2,000 connections',
 ];
