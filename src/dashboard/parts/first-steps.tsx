@@ -22,8 +22,8 @@ export function FirstSteps({ isEmpty }: { isEmpty: boolean }) {
       <ol class="steps">
         {isDemo && (
           <StepItem step="break" to="system" link="Break a provider">
-            All requests to this provider fail. Its connections retry with backoff and appear below. After you
-            heal the provider, the connections catch up without lost or duplicate signals.
+            All requests to the chosen provider fail. Its connections retry with backoff and appear below.
+            After you heal the provider, the connections catch up without lost or duplicate signals.
           </StepItem>
         )}
         {isDemo && <RewindItem />}
